@@ -1,0 +1,85 @@
+"""Scripts are cut where Flink's own SQL client would cut them."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubeflink.cluster import runner
+from kubeflink.cluster.sql import Statement, runnable_script, split_script
+from kubeflink.errors import UsageError
+
+
+def test_semicolons_in_strings_names_and_comments_do_not_end_a_statement() -> None:
+    script = (
+        "SET 'a' = 'x;y'; -- a comment; with a semicolon\n"
+        "/* and; another */\n"
+        "CREATE TABLE `odd;name` (v STRING)\n  WITH ('path' = 'it''s;here');\n\n"
+        "INSERT INTO t SELECT /*+ OPTIONS('k'=';') */ a - b / c FROM s"
+    )
+
+    assert split_script(script) == [
+        Statement("SET 'a' = 'x;y'", 1),
+        Statement("CREATE TABLE `odd;name` (v STRING)\n  WITH ('path' = 'it''s;here')", 3),
+        Statement("INSERT INTO t SELECT /*+ OPTIONS('k'=';') */ a - b / c FROM s", 6),
+    ]
+
+
+_QUOTED = st.text("ab;'`-/*\n", max_size=8).map(lambda s: "'" + s.replace("'", "''") + "'")
+
+
+@given(st.lists(st.lists(_QUOTED, min_size=1, max_size=3), max_size=4))
+def test_statements_survive_joining_and_splitting(statements: list[list[str]]) -> None:
+    texts = ["SELECT " + " , ".join(parts) for parts in statements]
+
+    assert [s.text for s in split_script(";\n".join(texts))] == texts
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("SELECT 1;\nSELECT 'abc", "line 2: a string begins here"),
+        ("/* x", "line 1: a comment begins here"),
+        ("INSERT INTO `t", "line 1: a quoted name begins here"),
+        ("CREATE TABLE t (a INT);\n\nSELECT * FROM t", "line 3: SELECT gives a result"),
+        ("SET 'a' = 'b';", "no INSERT"),
+        ("", "no INSERT"),
+    ],
+)
+def test_what_cannot_run_as_a_job_is_refused_with_its_line(script: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        runnable_script(script)
+
+
+def test_statement_sets_are_opened_up() -> None:
+    script = (
+        "EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1; INSERT INTO b SELECT 2; END;"
+        "BEGIN STATEMENT SET; INSERT INTO c SELECT 3; END; EXECUTE INSERT INTO d SELECT 4;"
+    )
+
+    assert runnable_script(script) == [
+        "INSERT INTO a SELECT 1",
+        "INSERT INTO b SELECT 2",
+        "INSERT INTO c SELECT 3",
+        "INSERT INTO d SELECT 4",
+    ]
+
+
+def test_a_table_made_from_a_query_is_a_job_too() -> None:
+    script = "CREATE TABLE t WITH ('connector' = 'blackhole') AS SELECT a FROM s"
+
+    assert runnable_script(script) == [script]
+
+
+def test_the_runner_jar_was_built_from_the_sources_beside_it() -> None:
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in runner.sources())).hexdigest()
+    with zipfile.ZipFile(runner.jar()) as jar:
+        manifest = jar.read("META-INF/MANIFEST.MF").decode()
+        names = jar.namelist()
+
+    assert f"Source-Digest: {digest}" in manifest, "run scripts/build-runner"
+    assert f"{runner.MAIN_CLASS.replace('.', '/')}.class" in names
