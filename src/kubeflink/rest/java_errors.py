@@ -1,0 +1,103 @@
+"""Java stack traces as one line that a user can act on.
+
+Flink's REST API sends errors as printed stack traces: wrappers upon wrappers, such as
+`CompletionException` and `ProgramInvocationException`, each repeating the message of the next, and
+at the end the one that says what happened. `root_cause` finds that one. These are pure functions
+over text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_CLASS = r"(?:[a-z_$][\w$]*\.)+[A-Z_$][\w$]*"
+_HEAD = re.compile(rf"^(?:Caused by: )?(?P<name>{_CLASS})(?:: ?(?P<message>.*))?$")
+_FRAME = re.compile(r"^\s*(?:at \S.*|\.\.\. \d+ (?:more|common frames omitted)|Suppressed: .*)$")
+_SERVER_SIDE = frozenset({"<Exception on server side:", "End of exception on server side>"})
+
+# Java's own carriers: what they say is said better by the exception around them.
+_UNINFORMATIVE = frozenset(
+    {"java.util.concurrent.TimeoutException", "java.lang.InterruptedException"}
+)
+
+# Flink's StopWithSavepointStoppingException.
+_SAVEPOINT_PATH = re.compile(
+    r"savepoint has been created at: (?P<path>\S.*?)(?:, but the corresponding job|\s|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JavaError:
+    """One exception of a chain: its class with package, and its message, which may be empty."""
+
+    name: str
+    message: str
+
+    @property
+    def simple_name(self) -> str:
+        """The class without package and outer classes."""
+        return self.name.rpartition(".")[2].rpartition("$")[2]
+
+    @property
+    def one_line(self) -> str:
+        """Class and message without line breaks; classes of Flink itself are not named."""
+        message = " ".join(self.message.split())
+        if not message:
+            return self.simple_name
+        if self.name.startswith("org.apache.flink."):
+            return message
+        return f"{self.simple_name}: {message}"
+
+
+def causes(stack_trace: str) -> list[JavaError]:
+    """The chain of exceptions in a printed stack trace, outermost first.
+
+    Messages keep their line breaks. Suppressed exceptions are left out.
+    """
+    chain: list[tuple[str, list[str]]] = []
+    in_message = False
+    for line in stack_trace.splitlines():
+        head = _HEAD.match(line)
+        if head and (not chain or line.startswith("Caused by: ")):
+            chain.append((head["name"], [head["message"] or ""]))
+            in_message = True
+        elif _FRAME.match(line) or line.strip() in _SERVER_SIDE:
+            in_message = False
+        elif in_message:
+            chain[-1][1].append(line)
+    return [JavaError(name, "\n".join(message).strip()) for name, message in chain]
+
+
+def root_cause(stack_trace: str) -> str:
+    """What happened, in one line: `IllegalArgumentException: bad record 50`.
+
+    That is the innermost exception with something to say. A text that is no stack trace is given
+    back as its first line; empty stays empty.
+    """
+    chain = causes(stack_trace)
+    if not chain:
+        stripped = stack_trace.strip()
+        return stripped.splitlines()[0] if stripped else ""
+    telling = [error for error in chain if error.message and error.name not in _UNINFORMATIVE]
+    if not telling:
+        return chain[-1].one_line
+    innermost, around = telling[-1], telling[-2] if len(telling) > 1 else None
+    # A class that is missing is told better by Flink's sentence about it, where there is one.
+    if (
+        around
+        and innermost.name.endswith("NotFoundException")
+        and innermost.message in around.message
+    ):
+        return around.one_line
+    return innermost.one_line
+
+
+def savepoint_path(stack_trace: str) -> str | None:
+    """The savepoint that was made although stopping failed afterwards.
+
+    Flink tells it only inside the message of that failure: without this the path would be lost,
+    and with it the way to go on.
+    """
+    found = _SAVEPOINT_PATH.search(stack_trace)
+    return found["path"] if found else None

@@ -1,0 +1,171 @@
+"""Requests to one JobManager: time limits, repetition, and errors of kubeflink's own.
+
+A JobManager that starts, or takes over from another, answers 500 or 503 for some seconds, and a
+connection may be refused or break. A request is therefore repeated, with pauses that grow, as long
+as its limit lasts, if repeating cannot do something twice: reads always, changes when the caller
+says so (because Flink recognises the id that they carry). A change of unknown fate is repeated only
+if it certainly did not arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx2
+import msgspec
+
+from kubeflink.errors import KubeflinkError, RestStatusError
+from kubeflink.rest import failures
+
+T = TypeVar("T")
+
+RETRY_SECONDS = 20.0
+"""How long a request is repeated: longer than a start of Flink's REST server takes (1-4 s)."""
+
+READ_SECONDS = 60.0
+"""How long one answer may take."""
+
+CONNECT_SECONDS = 10.0
+
+SERVER_ERROR_SECONDS = 5.0
+"""How long a 500 of unknown cause is asked again: a start passes sooner, a defect never."""
+
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request as it is to be made; `content` is called anew for each attempt."""
+
+    method: str
+    path: str
+    what: str
+    content: Callable[[], bytes | AsyncIterable[bytes]] | None = None
+    headers: Mapping[str, str] | None = None
+    params: Mapping[str, str] | None = None
+    repeatable: bool = False
+    read_seconds: float = READ_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """An attempt that failed, and for how long in all it is worth another one (seconds)."""
+
+    error: KubeflinkError
+    patience: float
+
+
+class Transport:
+    """Sends requests to the REST API at `base_url` through an HTTP client that the caller owns.
+
+    `base_url` may be absolute, or a path under the client's own base URL: so the same class serves
+    a JobManager that is reached directly and one behind the API server's service proxy. `where` is
+    how messages name the place.
+    """
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        base_url: str,
+        *,
+        where: str | None = None,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self._http = http
+        self._base_url = base_url.rstrip("/")
+        self._retry_seconds = retry_seconds
+        self.where = where or self._base_url
+
+    async def read(self, path: str, answer: type[T], *, what: str) -> T:
+        """GET and decode; repeated within the limit."""
+        response = await self.send(Call("GET", path, what, repeatable=True))
+        return self.decode(response, answer, what)
+
+    async def change(
+        self,
+        method: str,
+        path: str,
+        answer: type[T],
+        *,
+        what: str,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, str] | None = None,
+        repeatable: bool = False,
+        read_seconds: float = READ_SECONDS,
+    ) -> T:
+        """A request with a JSON body, decoded; repeated only if that is safe."""
+        call = Call(
+            method,
+            path,
+            what,
+            content=None if body is None else lambda: msgspec.json.encode(body),
+            headers=None if body is None else {"content-type": "application/json"},
+            params=params,
+            repeatable=repeatable,
+            read_seconds=read_seconds,
+        )
+        return self.decode(await self.send(call), answer, what)
+
+    async def send(self, call: Call) -> httpx2.Response:
+        """One request, repeated within the limit.
+
+        Raises RestUnreachableError, RestStatusError, or an ApiStatusError of the API server on the
+        way. Cancellation ends the attempt; whether it arrived is then unknown.
+        """
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        pause = _FIRST_PAUSE
+        while True:
+            outcome = await self._attempt(call)
+            if isinstance(outcome, httpx2.Response):
+                return outcome
+            if loop.time() + pause > start + outcome.patience:
+                raise outcome.error
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _attempt(self, call: Call) -> httpx2.Response | _Failed:
+        timeout = httpx2.Timeout(
+            connect=CONNECT_SECONDS, read=call.read_seconds, write=READ_SECONDS, pool=None
+        )
+        try:
+            response = await self._http.request(
+                call.method,
+                self._base_url + call.path,
+                content=None if call.content is None else call.content(),
+                headers=call.headers,
+                params=call.params,
+                timeout=timeout,
+            )
+        except httpx2.TransportError as error:
+            unreachable = failures.unreachable(self.where, error)
+            unreachable.__cause__ = error
+            never_sent = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))
+            return _Failed(unreachable, self._patience(call.repeatable or never_sent))
+        if response.is_success:
+            return response
+        failure = failures.failure_of(response, call.what, self.where)
+        if failures.is_transient(failure):
+            safe = call.repeatable or failures.was_not_handled(response)
+            return _Failed(failure, self._patience(safe))
+        # Flink answers 500 also for mistakes of the request: worth another try only for reads.
+        if call.method == "GET" and response.status_code == 500:
+            return _Failed(failure, min(SERVER_ERROR_SECONDS, self._retry_seconds))
+        return _Failed(failure, 0.0)
+
+    def _patience(self, may_repeat: bool) -> float:
+        return self._retry_seconds if may_repeat else 0.0
+
+    def decode(self, response: httpx2.Response, answer: type[T], what: str) -> T:
+        """The body as `answer`; a RestStatusError if it is something else."""
+        try:
+            return msgspec.json.decode(response.content, type=answer)
+        except msgspec.DecodeError as error:
+            raise RestStatusError(
+                f"{what} failed: {self.where} does not answer as Flink's REST API does ({error})",
+                code=response.status_code,
+            ) from error

@@ -1,0 +1,121 @@
+"""A real HTTP server that gives the answers which a test wrote down, in their order.
+
+It stands for Flink's REST API (or any other) where a test needs an exact sequence: an error twice
+and then success, a connection that breaks before or after the request was read, a slow answer. It
+patches nothing: clients come over a socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`body` is sent as JSON unless it is text. `drop` breaks the connection instead."""
+
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drop: bool = False
+    delay: float = 0.0
+
+    def response(self) -> web.Response:
+        text = self.body if isinstance(self.body, str) else json.dumps(self.body)
+        return web.Response(
+            status=self.status, text=text, content_type="application/json", headers=self.headers
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it arrived; `size` is the length of its body, which is kept when it is small."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    size: int
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+_KEPT = 1 << 20
+
+
+class ScriptedServer:
+    """Answers by method and path; the last answer of a list is repeated, others are used once."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.seen: list[Seen] = []
+        self._answers: dict[tuple[str, str], list[Answer]] = {}
+
+    def on(self, method: str, path: str, *answers: Answer) -> None:
+        """What to answer from now on."""
+        self._answers[method, path] = list(answers)
+
+    def requests(self, method: str | None = None, path: str | None = None) -> list[Seen]:
+        """What has arrived, in order."""
+        return [
+            seen
+            for seen in self.seen
+            if method in (None, seen.method) and path in (None, seen.path)
+        ]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Records the request and gives the next answer; 404 as Flink does for an unknown path."""
+        body, size = bytearray(), 0
+        async for chunk in request.content.iter_any():
+            size += len(chunk)
+            if size <= _KEPT:
+                body += chunk
+        path = request.path
+        self.seen.append(
+            Seen(
+                request.method,
+                path,
+                dict(request.query),
+                {name.lower(): value for name, value in request.headers.items()},
+                bytes(body),
+                size,
+            )
+        )
+        answers = self._answers.get((request.method, path))
+        if not answers:
+            errors = {"errors": [f"Unable to load requested file {path}."]}
+            return web.json_response(errors, status=404)
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if answer.delay:
+            await asyncio.sleep(answer.delay)
+        if answer.drop:
+            assert request.transport is not None
+            request.transport.abort()
+        return answer.response()
+
+
+@asynccontextmanager
+async def scripted_server() -> AsyncIterator[ScriptedServer]:
+    """One server on a port of its own, closed at the end."""
+    server = ScriptedServer()
+    app = web.Application(client_max_size=1 << 40)
+    app.router.add_route("*", "/{path:.*}", server.handle)
+    runner = web.AppRunner(app, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield server
+    finally:
+        await runner.cleanup()

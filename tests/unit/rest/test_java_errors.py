@@ -1,0 +1,77 @@
+"""Stack traces as one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflink.rest import java_errors
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("run-noclass", "The program's entry point class 'Nope' was not found in the jar file."),
+        ("run-failmain", "IllegalStateException: no input given second line"),
+        ("upload-notjar", "Only Jar files are allowed."),
+        (
+            "run-from-bad",
+            "FileNotFoundException: Cannot find checkpoint or savepoint file/directory '/nope/sp' "
+            "on file system 'file'.",
+        ),
+        ("run-fake", "ZipException: zip END header not found"),
+        ("job-unknown", "Job ffffffffffffffffffffffffffffffff not found"),
+    ],
+)
+def test_the_innermost_cause_of_what_flink_answered(
+    recorded_bodies: dict[str, dict[str, Any]], name: str, expected: str
+) -> None:
+    text = recorded_bodies[name]["body"]["errors"][-1]
+
+    assert java_errors.root_cause(text) == expected
+
+
+def test_a_chain_is_outermost_first_with_whole_messages(
+    recorded_bodies: dict[str, dict[str, Any]],
+) -> None:
+    text = recorded_bodies["run-failmain"]["body"]["errors"][-1]
+
+    chain = java_errors.causes(text)
+
+    assert chain[0].simple_name == "RestHandlerException"
+    assert chain[-1].message == "no input given\nsecond line"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ""),
+        ("Unable to load requested file /nope.", "Unable to load requested file /nope."),
+        ("java.lang.NullPointerException\n\tat A.b(A.java:1)\n", "NullPointerException"),
+        (
+            "java.lang.RuntimeException: told\n\tat A.b(A.java:1)\n"
+            "Caused by: java.util.concurrent.TimeoutException: Invocation timed out\n",
+            "RuntimeException: told",
+        ),
+        (
+            "a.b.C: outer\n\tat A.b(A.java:1)\n\tSuppressed: x.y.Z: other\n\t\tat A.b(A.java:1)\n"
+            "Caused by: a.b.Outer$Inner: inner\n\t... 3 more\n",
+            "Inner: inner",
+        ),
+    ],
+)
+def test_unusual_texts(text: str, expected: str) -> None:
+    assert java_errors.root_cause(text) == expected
+
+
+def test_the_path_of_a_savepoint_is_found_in_the_failure_of_the_stop() -> None:
+    text = (
+        "java.util.concurrent.CompletionException: org.apache.flink.runtime.scheduler."
+        "stopwithsavepoint.StopWithSavepointStoppingException: A savepoint has been created at: "
+        "s3://bucket/a,b/savepoint-1c3-9, but the corresponding job 1c3 failed during stopping. "
+        "The savepoint is consistent, but might have uncommitted transactions.\n\tat A.b(A.java:1)"
+    )
+
+    assert java_errors.savepoint_path(text) == "s3://bucket/a,b/savepoint-1c3-9"
+    assert java_errors.savepoint_path("java.io.IOException: no space") is None
