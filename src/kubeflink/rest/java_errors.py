@@ -84,11 +84,8 @@ def root_cause(stack_trace: str) -> str:
         return chain[-1].one_line
     innermost, around = telling[-1], telling[-2] if len(telling) > 1 else None
     # A class that is missing is told better by Flink's sentence about it, where there is one.
-    if (
-        around
-        and innermost.name.endswith("NotFoundException")
-        and innermost.message in around.message
-    ):
+    is_missing_class = innermost.simple_name == "ClassNotFoundException"
+    if is_missing_class and around is not None and innermost.message in around.message:
         return around.one_line
     return innermost.one_line
 

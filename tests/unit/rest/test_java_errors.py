@@ -21,7 +21,7 @@ from kubeflink.rest import java_errors
             "on file system 'file'.",
         ),
         ("run-fake", "ZipException: zip END header not found"),
-        ("job-unknown", "Job ffffffffffffffffffffffffffffffff not found"),
+        ("job-unknown", "Could not find Flink job (ffffffffffffffffffffffffffffffff)"),
     ],
 )
 def test_the_innermost_cause_of_what_flink_answered(
