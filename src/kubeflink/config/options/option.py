@@ -1,0 +1,120 @@
+"""What an option is: one entry of Flink's configuration, declared once.
+
+The declarations are about 550 instances of one small class, because a class per option would cost
+a third of a second of import time. They say what documentation, messages and typed access need;
+`Option.at` gives the declaration that a certain version of Flink has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, overload
+
+from kubeflink.config.options.kinds import Kind, Reading
+from kubeflink.config.values import text_of
+from kubeflink.config.versions import FlinkVersion
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+Release = tuple[int, int]
+"""A minor version, such as `(1, 20)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option(Generic[T]):
+    """A declared option.
+
+    `default` is None where Flink has none; then `T` includes None. `fallback_keys` are other
+    options whose value counts where this one is not set; `deprecated_keys` are its older names.
+    Flink looks at the fallback keys first. `since` and `until` are the first and last minor
+    versions that have it, `deprecated_since` the first that discourages it. `earlier` holds what
+    was different up to and including a minor version, as fields of this class.
+    """
+
+    key: str
+    kind: Kind[Any]
+    default: T
+    about: str = ""
+    fallback_keys: tuple[str, ...] = ()
+    deprecated_keys: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    since: Release | None = None
+    until: Release | None = None
+    deprecated_since: Release | None = None
+    secret: bool = False
+    earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ()
+
+    @property
+    def older_keys(self) -> tuple[str, ...]:
+        """The other keys, in the order in which Flink looks at them."""
+        return self.fallback_keys + self.deprecated_keys
+
+    def exists_in(self, version: FlinkVersion) -> bool:
+        """Whether this version of Flink has the option."""
+        return (self.since is None or version.release >= self.since) and (
+            self.until is None or version.release <= self.until
+        )
+
+    def is_deprecated_in(self, version: FlinkVersion) -> bool:
+        """Whether this version of Flink discourages the option."""
+        return self.deprecated_since is not None and version.release >= self.deprecated_since
+
+    def at(self, version: FlinkVersion) -> Option[T]:
+        """The declaration as this version has it."""
+        for last, fields in self.earlier:
+            if version.release <= last:
+                return replace(self, earlier=(), **fields)
+        return self
+
+    def read(self, raw: object, reading: Reading) -> T:
+        """The typed value of a raw one; `ValueError` with the reason if it cannot be."""
+        if not self.choices:
+            value: T = self.kind.read(raw, reading)
+            return value
+        text = text_of(raw)
+        for choice in self.choices:
+            if choice.lower() == text.lower():
+                return choice  # type: ignore[return-value]  # an option with choices is of text
+        raise ValueError(f"it must be one of {', '.join(self.choices)}")
+
+
+@overload
+def option(
+    key: str,
+    kind: Kind[S],
+    *,
+    about: str = ...,
+    fallback_keys: tuple[str, ...] = ...,
+    deprecated_keys: tuple[str, ...] = ...,
+    choices: tuple[str, ...] = ...,
+    since: Release | None = ...,
+    until: Release | None = ...,
+    deprecated_since: Release | None = ...,
+    secret: bool = ...,
+    earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ...,
+) -> Option[S | None]: ...
+
+
+@overload
+def option(
+    key: str,
+    kind: Kind[S],
+    default: S,
+    *,
+    about: str = ...,
+    fallback_keys: tuple[str, ...] = ...,
+    deprecated_keys: tuple[str, ...] = ...,
+    choices: tuple[str, ...] = ...,
+    since: Release | None = ...,
+    until: Release | None = ...,
+    deprecated_since: Release | None = ...,
+    secret: bool = ...,
+    earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ...,
+) -> Option[S]: ...
+
+
+def option(key: str, kind: Kind[Any], default: Any = None, **fields: Any) -> Option[Any]:
+    """Declare an option; see `Option` for the fields."""
+    return Option(key, kind, default, **fields)
