@@ -1,0 +1,545 @@
+"""The client of one API server: plain objects in, plain objects out.
+
+lightkube prepares the requests, pages through lists and holds the connection; kubeconfig,
+credentials, TLS, retries, errors and watches are ours (see the modules beside this one). Nothing
+of lightkube or of the HTTP library is imported before `KubeClient.connect`.
+
+A create whose answer got lost is repeated. When the repetition is told that the object exists, it
+is looked at: if it has everything that was asked for and was not made before the first attempt, it
+is the one that was created, and the call succeeds with it. Nothing is written into the object for
+that purpose, since the objects are to be exactly Flink's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from kubeflink import errors, objects
+from kubeflink.kube import streams
+from kubeflink.kube.access import ClusterAccess
+from kubeflink.kube.exchange import DEFAULT_LIMITS, Exchange, Limits, Trail
+from kubeflink.kube.kubeconfig import load
+from kubeflink.kube.status import Call
+from kubeflink.kube.streams import WatchEvent
+from kubeflink.objects import JsonObject, Resource
+
+if TYPE_CHECKING:
+    import httpx2
+
+PAGE = 500
+"""Objects per page of a list, as kubectl has it."""
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+PatchKind = Literal["merge", "json", "strategic", "apply"]
+Selector = Mapping[str, str] | str | None
+Objects = list[JsonObject]
+
+PATCH_TYPES: Mapping[PatchKind, str] = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "SelfSubjectAccessReview",
+    "selfsubjectaccessreviews",
+    namespaced=False,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """The objects of a collection at one version, from which a watch can go on."""
+
+    items: tuple[JsonObject, ...]
+    resource_version: str
+
+
+@dataclass(slots=True)
+class KubeClient:
+    """Objects of one API server, as one account. Made by `connect`; closes its connections.
+
+    `namespace` arguments default to the client's own namespace and are ignored for cluster-wide
+    resources. Every call raises `ApiUnreachableError`, `ApiStatusError` (by code) and, when
+    credentials cannot be had, `KubeconfigError`.
+    """
+
+    access: ClusterAccess
+    namespace: str
+    exchange: Exchange = field(repr=False)
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        kubeconfig: Path | str | None = None,
+        context: str | None = None,
+        namespace: str | None = None,
+        user_agent: str | None = None,
+        environ: Mapping[str, str] = os.environ,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> KubeClient:
+        """Make a client for the access that kubectl would use. No request is sent.
+
+        Raises `KubeconfigError`.
+        """
+        access = load(kubeconfig, context, namespace=namespace, environ=environ)
+        return cls.of(access, user_agent=user_agent, environ=environ, limits=limits)
+
+    @classmethod
+    def of(
+        cls,
+        access: ClusterAccess,
+        *,
+        user_agent: str | None = None,
+        environ: Mapping[str, str] = os.environ,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> KubeClient:
+        """Make a client for an access that is known already."""
+        from kubeflink import __version__
+        from kubeflink.kube.connection import open_client
+
+        agent = user_agent or f"kubeflink/{__version__}"
+        client = open_client(access, user_agent=agent, environ=environ)
+        return cls(access, access.namespace, Exchange(client, access, limits))
+
+    @property
+    def server(self) -> str:
+        """The URL of the API server."""
+        return self.access.server
+
+    @property
+    def http(self) -> httpx2.AsyncClient:
+        """The authenticated HTTP client, with the API server as its base URL."""
+        http: httpx2.AsyncClient = self._lightkube._client
+        return http
+
+    @property
+    def _lightkube(self) -> Any:
+        return self.exchange.client
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections, those of open watches too."""
+        await self._lightkube.close()
+
+    def service_proxy_path(
+        self, service: str, port: str | int, namespace: str | None = None
+    ) -> str:
+        """The path under which the API server passes requests on to a Service's port."""
+        return objects.SERVICES.path(f"{service}:{port}/proxy", namespace or self.namespace)
+
+    # Objects
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
+        """One object."""
+        call = self._call("get", resource, namespace, name)
+        response = await self.exchange.send(call, lambda: self._prepare("get", call))
+        return _object(response)
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        all_namespaces: bool = False,
+        labels: Selector = None,
+        fields: Selector = None,
+    ) -> ObjectList:
+        """All objects that match, each with its `apiVersion` and `kind`."""
+        call = self._call("list", resource, namespace, all_namespaces=all_namespaces)
+        parameters = {"limit": PAGE, **_selectors(labels, fields)}
+        items: list[JsonObject] = []
+        resource_version = ""
+        while True:
+            response = await self.exchange.send(
+                call, lambda: self._prepare("list", call, parameters)
+            )
+            page = _object(response)
+            metadata = page.get("metadata") or {}
+            items += page.get("items") or ()
+            resource_version = str(metadata.get("resourceVersion", ""))
+            if not metadata.get("continue"):
+                break
+            parameters["continue"] = metadata["continue"]
+        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return ObjectList(tuple({**kind, **item} for item in items), resource_version)
+
+    async def create(
+        self, obj: JsonObject, namespace: str | None = None, *, dry_run: bool = False
+    ) -> JsonObject:
+        """Create an object and give it back as the server has it.
+
+        `ConflictError` when it exists already. Cancelling leaves it open whether it was created.
+        """
+        call = self._call_for("create", obj, namespace)
+        trail = Trail()
+        try:
+            response = await self.exchange.send(
+                call, lambda: self._prepare("post", call, _dry_run(dry_run), obj), trail=trail
+            )
+        except errors.ConflictError:
+            if not trail.maybe_done or not call.name:
+                raise
+            found = await self.get(call.resource, call.name, call.namespace)
+            if not is_creation_of(obj, found, since=trail.since):
+                raise
+            return found
+        return _object(response)
+
+    async def replace(
+        self, obj: JsonObject, namespace: str | None = None, *, dry_run: bool = False
+    ) -> JsonObject:
+        """Replace an object; `ConflictError` when it carries an older resource version."""
+        call = self._call_for("update", obj, namespace)
+        response = await self.exchange.send(
+            call, lambda: self._prepare("put", call, _dry_run(dry_run), obj)
+        )
+        return _object(response)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Any,
+        namespace: str | None = None,
+        *,
+        kind: PatchKind = "merge",
+        field_manager: str | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> JsonObject:
+        """Change an object. A JSON patch is repeated only if it was certainly not carried out."""
+        call = self._call("patch", resource, namespace, name)
+        parameters = {
+            "fieldManager": field_manager or ("kubeflink" if kind == "apply" else None),
+            "force": "true" if force else None,
+            **_dry_run(dry_run),
+        }
+        headers = {"Content-Type": PATCH_TYPES[kind]}
+        response = await self.exchange.send(
+            call,
+            lambda: self._prepare("patch", call, parameters, body, headers),
+            idempotent=kind != "json",
+        )
+        return _object(response)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        propagation: Propagation | None = "Background",
+        grace_period: int | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete an object, with `uid` only that very one (`ConflictError` if it is another).
+
+        `grace_period` is in seconds. The object may still be there when this returns.
+        """
+        call = self._call("delete", resource, namespace, name)
+        options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if propagation is not None:
+            options["propagationPolicy"] = propagation
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        if grace_period is not None:
+            options["gracePeriodSeconds"] = grace_period
+        if dry_run:
+            options["dryRun"] = ["All"]
+        trail = Trail()
+        try:
+            await self.exchange.send(
+                call, lambda: _with_body(self._prepare("delete", call), options), trail=trail
+            )
+        except errors.NotFoundError:
+            if not trail.maybe_done:
+                raise
+
+    # Watching
+
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        resource_version: str,
+        all_namespaces: bool = False,
+        labels: Selector = None,
+        fields: Selector = None,
+        timeout_seconds: int = 60,
+        grace: float = 15.0,
+    ) -> AsyncIterator[WatchEvent]:
+        """The changes after `resource_version`, until the server closes the watch.
+
+        The server closes it after `timeout_seconds`; when it is silent for `grace` seconds more,
+        the connection is taken for dead (`ApiUnreachableError`). Nothing is tried again in here,
+        see `Reflector` for that. An ERROR event is raised as the error that it tells of, so a
+        version that is too old is `GoneError` both when the watch is opened and later on.
+        """
+        call = self._call("watch", resource, namespace, all_namespaces=all_namespaces)
+        parameters = {
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": timeout_seconds,
+            **_selectors(labels, fields),
+        }
+        request = self._prepare("list", call, parameters, watching=True)
+        lines = streams.lines(self.exchange, call, request, silence=timeout_seconds + grace)
+        async with aclosing(lines):
+            async for line in lines:
+                yield streams.event(line, call, self.access)
+
+    # Logs, events, rights
+
+    async def pod_logs(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        container: str | None = None,
+        tail_lines: int | None = None,
+        previous: bool = False,
+    ) -> str:
+        """What a container has logged so far, or its predecessor with `previous`."""
+        call = self._call("get", objects.PODS, namespace, name, subresource="log")
+        parameters = _log_parameters(container, tail_lines, previous)
+        response = await self.exchange.send(call, lambda: self._raw("GET", call, parameters))
+        return response.content.decode("utf-8", "replace")
+
+    async def follow_pod_logs(
+        self,
+        name: str,
+        namespace: str | None = None,
+        *,
+        container: str | None = None,
+        tail_lines: int | None = None,
+    ) -> AsyncIterator[str]:
+        """Lines of a container's log as they come, until the container ends.
+
+        A quiet container is no error: there is no limit on silence here, the caller sets one.
+        """
+        call = self._call("get", objects.PODS, namespace, name, subresource="log")
+        parameters = {**_log_parameters(container, tail_lines, False), "follow": "true"}
+        lines = streams.lines(
+            self.exchange, call, self._raw("GET", call, parameters), silence=None, last=True
+        )
+        async with aclosing(lines):
+            async for line in lines:
+                yield line.decode("utf-8", "replace")
+
+    async def events_of(self, obj: JsonObject) -> Objects:
+        """The events about an object, oldest first."""
+        found = await self.list(
+            objects.EVENTS,
+            objects.namespace_of(obj),
+            fields={
+                "involvedObject.name": objects.name_of(obj),
+                "involvedObject.uid": objects.uid_of(obj),
+            },
+        )
+        return sorted(found.items, key=_event_time)
+
+    async def can_i(
+        self, verb: str, resource: Resource, namespace: str | None = None, name: str | None = None
+    ) -> bool | None:
+        """Whether the account may do this; None where the server does not answer such questions.
+
+        A subresource is written as in RBAC, by a resource whose plural is `pods/log`.
+        """
+        call = self._call(verb, resource, namespace, name)
+        plural, _, subresource = resource.plural.partition("/")
+        attributes = {
+            "verb": verb,
+            "group": resource.group,
+            "version": resource.version,
+            "resource": plural,
+            "subresource": subresource,
+            "namespace": call.namespace or "",
+            "name": name or "",
+        }
+        review = {
+            "apiVersion": ACCESS_REVIEWS.api_version,
+            "kind": ACCESS_REVIEWS.kind,
+            "spec": {"resourceAttributes": {k: v for k, v in attributes.items() if v}},
+        }
+        asking = Call("create", ACCESS_REVIEWS)
+        try:
+            response = await self.exchange.send(
+                asking, lambda: self._prepare("post", asking, obj=review)
+            )
+        except (errors.NotFoundError, errors.ForbiddenError):
+            return None
+        return bool((_object(response).get("status") or {}).get("allowed"))
+
+    # Requests
+
+    def _call(
+        self,
+        verb: str,
+        resource: Resource,
+        namespace: str | None,
+        name: str | None = None,
+        *,
+        all_namespaces: bool = False,
+        subresource: str | None = None,
+    ) -> Call:
+        within = (namespace or self.namespace) if resource.namespaced else None
+        return Call(verb, resource, None if all_namespaces else within, name, subresource)
+
+    def _call_for(self, verb: str, obj: JsonObject, namespace: str | None) -> Call:
+        own = objects.namespace_of(obj)
+        if own and namespace and own != namespace:
+            raise errors.UsageError(
+                f'{obj["kind"]} {objects.name_of(obj)} belongs to namespace "{own}",'
+                f' not to "{namespace}"'
+            )
+        resource = objects.resource_of(obj)
+        return self._call(verb, resource, own or namespace, objects.name_of(obj) or None)
+
+    def _prepare(
+        self,
+        method: str,
+        call: Call,
+        parameters: Mapping[str, Any] | None = None,
+        obj: Any = None,
+        headers: dict[str, str] | None = None,
+        *,
+        watching: bool = False,
+    ) -> Any:
+        """A request of lightkube's."""
+        kind = _kind(call.resource)
+        if isinstance(obj, dict) and method != "patch":
+            obj = kind(obj)
+        everywhere = call.resource.namespaced and call.namespace is None
+        return self._lightkube.prepare_request(
+            method,
+            res=kind,
+            obj=obj,
+            name=call.name,
+            namespace="*" if everywhere else call.namespace,
+            watch=watching,
+            params=dict(parameters or {}),
+            headers=headers,
+        )
+
+    def _raw(self, method: str, call: Call, parameters: Mapping[str, Any]) -> Any:
+        """A request for a subresource, which lightkube prepares for its own models only."""
+        from lightkube.core.generic_client import BasicRequest
+
+        path = call.resource.path(f"{call.name}/{call.subresource}", call.namespace)
+        return BasicRequest(method, path, params=dict(parameters))
+
+
+def is_creation_of(wanted: JsonObject, found: JsonObject, *, since: float) -> bool:
+    """Whether `found` is what a create of `wanted` made, not before `since` (server's time).
+
+    The server adds fields and changes none, apart from admission webhooks: then the answer is no.
+    """
+    created = objects.metadata(found).get("creationTimestamp")
+    if not isinstance(created, str):
+        return False
+    moment = datetime.fromisoformat(created).timestamp()
+    # Both times have whole seconds: that of the object, and the header that the clock is from.
+    return moment >= since - 2 and _contains(found, wanted)
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(whole, dict) and all(
+            _contains(whole.get(key), value) for key, value in part.items()
+        )
+    if isinstance(part, list):
+        return (
+            isinstance(whole, list)
+            and len(whole) >= len(part)
+            and all(_contains(a, b) for a, b in zip(whole, part, strict=False))
+        )
+    # Empty values may be left out on the way through the server.
+    return bool(whole == part) or (whole is None and part in ("", 0, False, None))
+
+
+@cache
+def _kind(resource: Resource) -> Any:
+    """lightkube's class for a resource, without its registry of generated models."""
+    from lightkube.generic_resource import (
+        GenericGlobalResource,
+        GenericNamespacedResource,
+        create_api_info,
+    )
+
+    base: Any = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
+    info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
+    return type(resource.kind, (base,), {"_api_info": info})
+
+
+def _object(response: httpx2.Response) -> JsonObject:
+    import msgspec
+
+    decoded: JsonObject = msgspec.json.decode(response.content)
+    return decoded
+
+
+def _with_body(request: Any, body: JsonObject) -> Any:
+    request.data = body
+    return request
+
+
+def _dry_run(wanted: bool) -> dict[str, str]:
+    return {"dryRun": "All"} if wanted else {}
+
+
+def _selectors(labels: Selector, fields: Selector) -> dict[str, str]:
+    chosen = {"labelSelector": labels, "fieldSelector": fields}
+    return {
+        key: selector if isinstance(selector, str) else objects.label_selector(selector)
+        for key, selector in chosen.items()
+        if selector
+    }
+
+
+def _log_parameters(
+    container: str | None, tail_lines: int | None, previous: bool
+) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    if container is not None:
+        parameters["container"] = container
+    if tail_lines is not None:
+        parameters["tailLines"] = str(tail_lines)
+    if previous:
+        parameters["previous"] = "true"
+    return parameters
+
+
+def _event_time(event: JsonObject) -> str:
+    times = (
+        (event.get("series") or {}).get("lastObservedTime"),
+        event.get("lastTimestamp"),
+        event.get("eventTime"),
+        event.get("firstTimestamp"),
+        objects.metadata(event).get("creationTimestamp"),
+    )
+    return next((str(time) for time in times if time), "")

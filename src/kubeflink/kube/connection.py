@@ -1,0 +1,288 @@
+"""The HTTP connection to one API server: TLS, proxy, credentials.
+
+Everything that proves identity sits in the transport, below the HTTP client: so each user of the
+client (objects, watches, WebSockets, Flink's REST through the service proxy) is authenticated in
+the same way, and none of them can forget it.
+
+A 401 is answered by one renewal of the credential and one repetition. The server has refused the
+request before doing anything, so this never does something twice; only a body that is a stream
+cannot be sent again, and then the 401 goes to the caller, with fresh credentials for the next try.
+
+A plug-in may give a client certificate. TLS shows it once per connection, so a new certificate
+needs new connections: the pool with the old one takes no new request and is closed when its last
+response has been read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from lightkube.config.client_adapter import ConnectionParams
+from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.models import Cluster, Context
+from lightkube.core.generic_client import GenericAsyncClient
+
+from kubeflink.errors import KubeconfigError
+from kubeflink.kube.access import ClientCertificate, ClusterAccess, ServerTls
+from kubeflink.kube.credentials import Credential, CredentialSource, source_of
+from kubeflink.kube.entries import impersonation_headers
+from kubeflink.kube.proxies import proxy_for
+
+CONNECT_TIMEOUT = 10.0
+READ_TIMEOUT = 60.0
+"""Seconds of silence that end a request. The API server itself gives up after 60 s."""
+
+KEEP_ALIVE = 30.0
+"""Seconds that an idle connection is kept."""
+
+
+def open_client(access: ClusterAccess, *, user_agent: str, environ: Mapping[str, str]) -> Any:
+    """lightkube's client over our transport. Nothing is sent. Raises `KubeconfigError`."""
+    transport = ClusterTransport(access, environ=environ)
+    config = SingleConfig(
+        context_name=access.context or "default",
+        context=Context(cluster=access.cluster_name or "default", namespace=access.namespace),
+        cluster=Cluster(server=access.server),
+    )
+    return GenericAsyncClient(_Connection(transport=transport, user_agent=user_agent), config)
+
+
+class _Connection(ConnectionParams):
+    """lightkube's connection parameters, with our transport in place of its TLS and auth."""
+
+    def __init__(self, *, transport: ClusterTransport, user_agent: str) -> None:
+        super().__init__(
+            timeout=httpx2.Timeout(READ_TIMEOUT, connect=CONNECT_TIMEOUT, pool=None),
+            trust_env=False,
+        )
+        self._transport = transport
+        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
+
+    def httpx_params(self, config: SingleConfig) -> dict[str, Any]:
+        return {
+            "base_url": config.cluster.server,
+            "transport": self._transport,
+            "timeout": self.timeout,
+            "trust_env": False,
+            "headers": self._headers,
+        }
+
+
+class ClusterTransport(httpx2.AsyncBaseTransport):
+    """Sends requests to one API server as one account."""
+
+    def __init__(self, access: ClusterAccess, *, environ: Mapping[str, str]) -> None:
+        self._access = access
+        self._proxy = proxy_for(access.server, access.proxy_url, environ)
+        self.credentials: CredentialSource = source_of(access.credentials, environ)
+        impersonation = access.credentials.impersonation
+        self._extra_headers = impersonation_headers(impersonation) if impersonation else []
+        self._pool = self._open_pool(Credential())
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        credential = await self.credentials.current()
+        response = await self._send(request, credential)
+        if response.status_code != httpx2.codes.UNAUTHORIZED:
+            return response
+        renewed = await self.credentials.renewed(credential)
+        if renewed is None or not isinstance(request.stream, httpx2.ByteStream):
+            return response
+        await response.aclose()
+        return await self._send(request, renewed)
+
+    async def aclose(self) -> None:
+        await self._pool.transport.aclose()
+
+    async def _send(self, request: httpx2.Request, credential: Credential) -> httpx2.Response:
+        if credential.authorization is not None:
+            request.headers["Authorization"] = credential.authorization
+        if self._extra_headers:
+            kept = [pair for pair in request.headers.multi_items() if not _impersonates(pair)]
+            request.headers = httpx2.Headers([*kept, *self._extra_headers])
+        if self._access.tls.server_name:
+            request.extensions = {
+                **request.extensions,
+                "sni_hostname": self._access.tls.server_name,
+            }
+        if (credential.certificate, credential.key) != self._pool.certificate:
+            old, self._pool = self._pool, self._open_pool(credential)
+            await old.retire()
+        return await self._pool.send(request)
+
+    def _open_pool(self, credential: Credential) -> _Pool:
+        try:
+            transport = httpx2.AsyncHTTPTransport(
+                verify=tls_context(self._access, credential),
+                trust_env=False,
+                # No limit on connections: each watch holds one, and a request that waits silently
+                # for one of them to end would wait for ever.
+                limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE, max_keepalive_connections=20),
+                proxy=self._proxy,
+                socket_options=list(_keep_alive_options()),
+            )
+        except ImportError as error:
+            raise KubeconfigError(
+                "The way to the API server is a SOCKS proxy, for which a package is missing",
+                hint="Install it with: pip install socksio",
+            ) from error
+        return _Pool(transport, (credential.certificate, credential.key))
+
+
+def _impersonates(header: tuple[str, str]) -> bool:
+    return header[0].lower().startswith("impersonate-")
+
+
+class _Pool:
+    """The connections that show one client certificate, and the responses still being read."""
+
+    def __init__(
+        self, transport: httpx2.AsyncHTTPTransport, certificate: tuple[str | None, str | None]
+    ) -> None:
+        self.transport = transport
+        self.certificate = certificate
+        self.retired = False
+        self._active = 0
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        self._active += 1
+        try:
+            response = await self.transport.handle_async_request(request)
+        except BaseException:
+            await self.finish_one()
+            raise
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _CountedStream(response.stream, self)
+        return response
+
+    async def retire(self) -> None:
+        """Take no further request; close when the last response has been read."""
+        self.retired = True
+        if self._active == 0:
+            await self.transport.aclose()
+
+    async def finish_one(self) -> None:
+        """One response has been read or given up."""
+        self._active -= 1
+        if self.retired and self._active == 0:
+            await self.transport.aclose()
+
+
+class _CountedStream(httpx2.AsyncByteStream):
+    """The body of a response, telling its pool when it is closed."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, pool: _Pool) -> None:
+        self._inner = inner
+        self._pool: _Pool | None = pool
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._inner:
+            yield chunk
+
+    async def aclose(self) -> None:
+        pool, self._pool = self._pool, None
+        try:
+            await self._inner.aclose()
+        finally:
+            if pool is not None:
+                await pool.finish_one()
+
+
+def tls_context(access: ClusterAccess, credential: Credential) -> ssl.SSLContext:
+    """The TLS context for this server and client certificate. Raises `KubeconfigError`."""
+    if access.server.startswith("http://"):
+        # Never used; loading the system's authorities would cost 20 ms for nothing.
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = _server_context(access.tls)
+    certificate = access.credentials.certificate
+    if credential.certificate is not None:
+        certificate = ClientCertificate(
+            certificate_data=credential.certificate, key_data=credential.key
+        )
+    if certificate is not None:
+        _load_certificate(context, certificate)
+    return context
+
+
+def _server_context(tls: ServerTls) -> ssl.SSLContext:
+    if not (tls.insecure or tls.ca_file or tls.ca_data):
+        return httpx2.create_ssl_context(trust_env=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    # Go takes any certificate among the authorities as an anchor, and does not insist on the
+    # extensions that OpenSSL's strict mode wants: clusters have such authorities.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    source = str(tls.ca_file) if tls.ca_file else "certificate-authority-data"
+    try:
+        context.load_verify_locations(cafile=tls.ca_file, cadata=tls.ca_data)
+    except (OSError, ValueError) as error:
+        raise KubeconfigError(f"Cannot use {source}: {_reason(error)}") from error
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    """Load a client certificate; OpenSSL takes files only, so data is written for a moment."""
+
+    def no_passphrase() -> str:
+        raise KubeconfigError(
+            "The client key is encrypted",
+            hint="Store it without a passphrase, as kubectl needs it too.",
+        )
+
+    with (
+        _as_file(certificate.certificate_file, certificate.certificate_data) as certificate_file,
+        _as_file(certificate.key_file, certificate.key_data) as key_file,
+    ):
+        try:
+            context.load_cert_chain(certificate_file, key_file, password=no_passphrase)
+        except (OSError, ValueError) as error:
+            source = certificate.certificate_file or "client-certificate-data"
+            raise KubeconfigError(
+                f"Cannot use the client certificate {source}: {_reason(error)}"
+            ) from error
+
+
+@contextlib.contextmanager
+def _as_file(file: Path | None, data: str | None) -> Iterator[Path]:
+    if data is None:
+        assert file is not None
+        yield file
+        return
+    descriptor, name = tempfile.mkstemp(prefix="kubeflink-", suffix=".pem")  # mode 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(data)
+        yield Path(name)
+    finally:
+        os.unlink(name)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "not a certificate and key that OpenSSL can read"
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def _keep_alive_options() -> Iterator[tuple[int, int, int]]:
+    """Probes that find a dead peer within about 45 s, where the system can be told so."""
+    yield (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    idle = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIVE", None))
+    for option, value in (
+        (idle, 30),
+        (getattr(socket, "TCP_KEEPINTVL", None), 5),
+        (getattr(socket, "TCP_KEEPCNT", None), 3),
+    ):
+        if option is not None:
+            yield (socket.IPPROTO_TCP, option, value)
+    yield (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

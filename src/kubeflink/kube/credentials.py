@@ -1,0 +1,149 @@
+"""What goes into the `Authorization` header, asked for before every request.
+
+    CredentialSource
+    ├── Anonymous            nothing
+    ├── Fixed                a token or a user name and password that never changes
+    ├── TokenFile            read again for every request: the kubelet replaces the file
+    └── PluginSource         an exec plug-in: run before the credential expires, and after a 401
+
+`current()` gives the credential to use now; `renewed(rejected)` is called after a 401 with the
+credential that was refused, and gives another one, or None when there is none. Many requests may
+come back with 401 at once: only the first of them runs the plug-in, the others find that the
+credential has changed already.
+
+A token file that cannot be read is an error. Going on without the header would make the request an
+anonymous one, and the answer a misleading 403.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from kubeflink.errors import KubeconfigError
+from kubeflink.kube import plugin as exec_plugin
+from kubeflink.kube.access import ExecPlugin, UserCredentials
+
+RENEWAL_MARGIN = timedelta(seconds=60)
+"""A credential is renewed this long before it expires, or after 4/5 of a shorter life."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """One credential. `certificate` and `key` are PEM text for the TLS handshake."""
+
+    authorization: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+
+
+class CredentialSource(Protocol):
+    """Where credentials come from."""
+
+    async def current(self) -> Credential:
+        """The credential for the next request. Raises `KubeconfigError`."""
+
+    async def renewed(self, rejected: Credential) -> Credential | None:
+        """A credential other than the rejected one, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A credential that never changes; `Credential()` is the anonymous one."""
+
+    credential: Credential = Credential()
+
+    async def current(self) -> Credential:
+        return self.credential
+
+    async def renewed(self, rejected: Credential) -> Credential | None:
+        return self.credential if self.credential != rejected else None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    """A token in a file. `fallback` is an inline token beside it, used while the file is away."""
+
+    file: Path
+    fallback: str | None = field(default=None, repr=False)
+
+    async def current(self) -> Credential:
+        try:
+            token = self.file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            if self.fallback is not None:
+                return Credential(f"Bearer {self.fallback}")
+            reason = error.strerror if isinstance(error, OSError) else "is not text"
+            raise KubeconfigError(f"Cannot read token file {self.file}: {reason}") from error
+        if not token:
+            raise KubeconfigError(f"Token file {self.file} is empty")
+        return Credential(f"Bearer {token}")
+
+    async def renewed(self, rejected: Credential) -> Credential | None:
+        found = await self.current()
+        return found if found != rejected else None
+
+
+class PluginSource:
+    """The credentials of an exec plug-in, kept until shortly before they expire."""
+
+    def __init__(
+        self,
+        plugin: ExecPlugin,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._plugin = plugin
+        self._environ = environ
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._credential: Credential | None = None
+        self._renew_at: datetime | None = None
+
+    async def current(self) -> Credential:
+        async with self._lock:
+            if self._credential is None or self._is_due():
+                return await self._run()
+            return self._credential
+
+    async def renewed(self, rejected: Credential) -> Credential | None:
+        async with self._lock:
+            if self._credential not in (None, rejected):
+                return self._credential
+            return await self._run()
+
+    def _is_due(self) -> bool:
+        return self._renew_at is not None and self._clock() >= self._renew_at
+
+    async def _run(self) -> Credential:
+        started = self._clock()
+        given = await exec_plugin.run(self._plugin, self._environ)
+        self._renew_at = None
+        if given.expires is not None:
+            margin = min(RENEWAL_MARGIN, (given.expires - started) / 5)
+            self._renew_at = given.expires - margin
+        self._credential = Credential(
+            authorization=f"Bearer {given.token}" if given.token else None,
+            certificate=given.certificate,
+            key=given.key,
+        )
+        return self._credential
+
+
+def source_of(user: UserCredentials, environ: Mapping[str, str]) -> CredentialSource:
+    """The source for a kubeconfig user: token file, token, user name, plug-in, in this order."""
+    if user.token_file is not None:
+        return TokenFile(user.token_file, fallback=user.token)
+    if user.token is not None:
+        return Fixed(Credential(f"Bearer {user.token}"))
+    if user.username is not None:
+        pair = f"{user.username}:{user.password or ''}".encode()
+        return Fixed(Credential(f"Basic {base64.b64encode(pair).decode('ascii')}"))
+    if user.plugin is not None:
+        return PluginSource(user.plugin, environ)
+    return Fixed()

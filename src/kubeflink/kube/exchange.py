@@ -1,0 +1,161 @@
+"""One request and its answer, tried again where that is safe.
+
+What may be repeated depends on what the server has done:
+
+- it did nothing (429, a connection that never came about): repeat always;
+- it may have done it (no answer, 5xx): repeat when doing it twice is the same as doing it
+  once. GET, PUT and DELETE are like that, and so are merge and apply patches. `Trail` tells the
+  caller of it: a DELETE whose answer got lost may come back with 404, a POST with 409, and neither
+  is a failure.
+
+All attempts together stay within `Limits`; a server's `Retry-After` is honoured if it fits. As long
+as the server has not answered once, refused connections and unknown names are believed soon: then
+the address is more likely wrong than the server restarting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from kubeflink import errors
+from kubeflink.kube import status
+from kubeflink.kube.access import ClusterAccess
+from kubeflink.kube.backoff import Backoff
+from kubeflink.kube.status import Call
+
+if TYPE_CHECKING:
+    import httpx2
+
+logger = logging.getLogger(__name__)
+
+RETRIED = frozenset({429, 500, 502, 503, 504})
+UNDONE = frozenset({429})
+"""Answers after which nothing has been done for sure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds within which a request is tried again.
+
+    `first_contact` is for a server that has never answered, `internal` for a 500, which is seldom
+    a passing matter.
+    """
+
+    total: float = 30.0
+    first_contact: float = 3.0
+    internal: float = 8.0
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(slots=True)
+class Trail:
+    """What is known of the attempts of one request so far.
+
+    `maybe_done` is True when an attempt that brought no useful answer may have been carried out;
+    `since` is the server's time, in seconds since 1970, when the first attempt was sent.
+    """
+
+    maybe_done: bool = False
+    since: float = 0.0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Sends requests through lightkube's client and maps what comes back."""
+
+    client: Any
+    access: ClusterAccess
+    limits: Limits = DEFAULT_LIMITS
+    clock: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time
+    _answered: bool = field(default=False, init=False)
+    _offset: float = field(default=0.0, init=False)
+    """Seconds by which the server's clock is ahead of ours, from its last `Date` header."""
+
+    async def send(
+        self,
+        call: Call,
+        build: Callable[[], Any],
+        *,
+        idempotent: bool = True,
+        trail: Trail | None = None,
+    ) -> httpx2.Response:
+        """Send the lightkube request that `build` makes and read the whole answer.
+
+        `build` is called for each attempt. Cancelling leaves it open whether the server acts.
+        """
+        trail = trail or Trail()
+        started, backoff = self.clock(), Backoff()
+        first_sent = self.wall_clock()
+        while True:
+            try:
+                return await self.attempt(call, build())
+            except (errors.ApiUnreachableError, errors.ApiStatusError) as error:
+                maybe_done = _may_be_done(error)
+                trail.maybe_done |= maybe_done
+                trail.since = first_sent + self._offset
+                pause = self._pause(error, started, backoff)
+                if pause is None or (maybe_done and not idempotent):
+                    raise
+                logger.info("%s; trying again in %.1f s", error.message, pause)
+            await asyncio.sleep(pause)
+
+    async def attempt(self, call: Call, request: Any) -> httpx2.Response:
+        """Send once. Raises `ApiUnreachableError` and `ApiStatusError`."""
+        import httpx2
+
+        try:
+            response: httpx2.Response = await self.client.send(
+                self.client.build_adapter_request(request)
+            )
+        except httpx2.TransportError as error:
+            raise status.unreachable(error, self.access) from error
+        self.heard(response)
+        if not response.is_success:
+            raise status.error_of_response(response, call, self.access)
+        return response
+
+    def heard(self, response: httpx2.Response) -> None:
+        """Note that the server has answered, and what time it has."""
+        self._answered = True
+        try:
+            date = parsedate_to_datetime(response.headers.get("Date", ""))
+        except ValueError:
+            return
+        self._offset = date.timestamp() - self.wall_clock()
+
+    def _pause(
+        self,
+        error: errors.ApiUnreachableError | errors.ApiStatusError,
+        started: float,
+        backoff: Backoff,
+    ) -> float | None:
+        """Seconds until the next attempt; None where there is to be none."""
+        limit = self.limits.total
+        wanted = None
+        if isinstance(error, errors.ApiStatusError):
+            if error.code not in RETRIED:
+                return None
+            wanted = error.retry_after
+            if error.code == 500 and wanted is None:
+                limit = min(limit, self.limits.internal)
+        elif error.__cause__ is not None and status.is_certificate_error(error.__cause__):
+            return None
+        elif not self._answered:
+            limit = min(limit, self.limits.first_contact)
+        pause = backoff.pause(at_least=wanted)
+        return pause if self.clock() + pause - started <= limit else None
+
+
+def _may_be_done(error: errors.ApiUnreachableError | errors.ApiStatusError) -> bool:
+    if isinstance(error, errors.ApiStatusError):
+        return error.code in RETRIED - UNDONE
+    return error.__cause__ is None or status.was_sent(error.__cause__)
