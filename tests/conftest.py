@@ -1,0 +1,38 @@
+"""What all tests share: how hypothesis runs, and the JVM that is asked what Flink does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from support.judge import FlinkJudge
+
+# The same examples at every run, so that a red run means a change and not bad luck. New examples:
+# HYPOTHESIS_PROFILE=explore. No deadline: a busy machine is no failure.
+settings.register_profile("stable", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", deadline=None, database=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
+
+JUDGES = ("2.3.0", "1.20.5")
+"""The Flink versions that are asked themselves: the newest of each major version."""
+
+
+@pytest.fixture(scope="session", params=JUDGES)
+def flink_judge(request: pytest.FixtureRequest) -> Iterator[FlinkJudge]:
+    """Real Flink, one version after the other; its configuration files are gone with it."""
+    from support.flink_jars import JarsMissingError
+    from support.judge import FlinkJudge
+
+    try:
+        judge = FlinkJudge(request.param)
+    except JarsMissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no judge for Flink {request.param}: {error}")
+    with judge:
+        yield judge

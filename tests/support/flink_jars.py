@@ -1,0 +1,91 @@
+"""Where the tests find the jars of the Flink versions that act as judges.
+
+The newest version comes with the extra `local`. An older one is installed once into a cache: by
+`pip install --no-deps --target`, because it is a source archive of which only pip knows how to
+unpack it, and because two versions cannot live in one environment. The cache is
+`$KUBEFLINK_TEST_CACHE`, by default `~/.cache/kubeflink-tests`; several test runs at once wait for
+the one that installs. A half-made installation is never seen: it is renamed into place at its end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+INSTALL_TIMEOUT = 1200.0
+"""Seconds for pip to fetch and unpack some 230 MB."""
+
+
+class JarsMissingError(Exception):
+    """The jars of this version are not here and cannot be fetched."""
+
+
+def flink_jars(version: str) -> Path:
+    """The directory that holds `lib`, `opt` and `bin` of this exact Flink version.
+
+    Raises JarsMissingError, with pip's last words, where they cannot be had.
+    """
+    bundled = _bundled()
+    if bundled is not None and _holds(bundled, version):
+        return bundled
+    return _cached(version)
+
+
+def _bundled() -> Path | None:
+    found = importlib.util.find_spec("pyflink")
+    return Path(found.origin).parent if found is not None and found.origin else None
+
+
+def _holds(directory: Path, version: str) -> bool:
+    return (directory / "lib" / f"flink-dist-{version}.jar").is_file()
+
+
+def _cached(version: str) -> Path:
+    cache = Path(
+        os.environ.get("KUBEFLINK_TEST_CACHE") or Path.home() / ".cache" / "kubeflink-tests"
+    )
+    target = cache / f"flink-{version}"
+    if not _holds(target / "pyflink", version):
+        cache.mkdir(parents=True, exist_ok=True)
+        with _exclusively(cache / f"flink-{version}.lock"):
+            if not _holds(target / "pyflink", version):
+                _install(version, target)
+    return target / "pyflink"
+
+
+@contextmanager
+def _exclusively(lock: Path) -> Iterator[None]:
+    with lock.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _install(version: str, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="installing-") as scratch:
+        fresh = Path(scratch) / "flink"
+        result = subprocess.run(
+            [
+                *(sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"),
+                *("--no-cache-dir", "--disable-pip-version-check", "--target", str(fresh)),
+                f"apache-flink-libraries=={version}",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=INSTALL_TIMEOUT,
+            check=False,
+        )
+        if result.returncode != 0 or not _holds(fresh / "pyflink", version):
+            raise JarsMissingError(
+                f"cannot install apache-flink-libraries {version}: {result.stdout[-500:]}"
+            )
+        shutil.rmtree(target, ignore_errors=True)
+        fresh.rename(target)
