@@ -92,10 +92,10 @@ class CommandLine:
         return tuple(v for option, values in self.options if option.key == key for v in values)
 
     @property
-    def dynamic_properties(self) -> tuple[tuple[str, str], ...]:
-        """The `-D` options in order; one without a value means `true`."""
+    def dynamic_properties(self) -> tuple[tuple[str, str | None], ...]:
+        """The `-D` options in order; None stands for the value of a bare `-Dkey`."""
         return tuple(
-            (values[0], values[1] if len(values) > 1 else "true")
+            (values[0], values[1] if len(values) > 1 else None)
             for option, values in self.options
             if option.key == "D" and values
         )

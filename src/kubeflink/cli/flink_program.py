@@ -122,7 +122,7 @@ def is_uri(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-def unknown_word(words: tuple[str, ...], dynamic: tuple[tuple[str, str], ...]) -> UsageError:
+def unknown_word(words: tuple[str, ...], dynamic: tuple[tuple[str, str | None], ...]) -> UsageError:
     """The error for words that a command without a program cannot take, with the form meant."""
     word = words[0]
     if dynamic and dynamic[-1][1] == "=":

@@ -1,0 +1,50 @@
+"""What was said before the command: options that hold for every command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kubeflink.errors import UsageError
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived; whatever was open has been closed."""
+
+    exit_code = 143
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The options in front of the command.
+
+    `flink_version` is as it was written, None for the environment's or the newest. With `strict`,
+    a misspelt configuration option is an error. `verbose` counts: 1 shows what is done, 2 also each
+    request.
+    """
+
+    flink_version: str | None = None
+    strict: bool = False
+    verbose: int = 0
+
+
+def split(words: list[str]) -> tuple[Invocation, list[str]]:
+    """Take the leading options off the words; the command comes first in what is left."""
+    invocation = Invocation()
+    while words:
+        word, rest = words[0], words[1:]
+        if word == "--strict":
+            invocation = replace(invocation, strict=True)
+        elif word in ("-v", "--verbose", "-vv"):
+            added = 2 if word == "-vv" else 1
+            invocation = replace(invocation, verbose=invocation.verbose + added)
+        elif word == "--flink-version" or word.startswith("--flink-version="):
+            value = word.partition("=")[2]
+            if "=" not in word:
+                if not rest:
+                    raise UsageError("the option --flink-version needs a value such as 2.3")
+                value, *rest = rest
+            invocation = replace(invocation, flink_version=value)
+        else:
+            break
+        words = rest
+    return invocation, words

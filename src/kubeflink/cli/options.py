@@ -1,0 +1,110 @@
+"""`kubeflink options`: what Flink's configuration options are, from their declarations."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kubeflink.cli import console
+from kubeflink.cli.invocation import Invocation
+from kubeflink.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubeflink.config.options import Option
+    from kubeflink.config.versions import FlinkVersion
+
+WIDTH = 90
+
+
+@click.command("options")
+@click.argument("word", required=False)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="Form of the output.",
+)
+@click.option("--flink-version", metavar="VERSION", help="The Flink version that is meant.")
+@click.pass_obj
+def options_command(
+    invocation: Invocation, word: str | None, output: str, flink_version: str | None
+) -> None:
+    """Explain the configuration options whose name or description has WORD; without it, list all.
+
+    A complete key, also an older one, explains that option alone.
+    """
+    from kubeflink.config.versions import DEFAULT, FlinkVersion
+
+    text = flink_version or invocation.flink_version
+    version = FlinkVersion.parse(text) if text else DEFAULT
+    found = _matching(word, version)
+    if output == "json":
+        import json
+
+        console.out(json.dumps([_fields(option, version) for option in found], indent=2))
+        return
+    if word is None:
+        for option in found:
+            console.out(option.key)
+        return
+    console.out("\n\n".join(_paragraph(option, version) for option in found))
+
+
+def _matching(word: str | None, version: FlinkVersion) -> list[Option[Any]]:
+    from kubeflink.config.options import all_options, find, nearest
+
+    known = sorted(all_options(version), key=lambda option: option.key)
+    if word is None:
+        return known
+    exact = find(word, version)
+    if exact is not None:
+        return [exact]
+    wanted = word.lower()
+    found = [o for o in known if wanted in o.key.lower()]
+    found = found or [o for o in known if wanted in o.about.lower()]
+    if not found:
+        near = nearest(word, version)
+        hint = f"Did you mean {near}?" if near else None
+        raise UsageError(f"Flink {version} has no option with {word!r} in it", hint=hint)
+    return found
+
+
+def _fields(option: Option[Any], version: FlinkVersion) -> dict[str, Any]:
+    return {
+        "key": option.key,
+        "type": option.kind.name,
+        "default": _default(option, version),
+        "choices": list(option.choices),
+        "older_keys": list(option.deprecated_keys),
+        "fallback_keys": list(option.fallback_keys),
+        "description": option.about,
+    }
+
+
+def _default(option: Option[Any], version: FlinkVersion) -> str | None:
+    if option.default is None:
+        return None
+    return option.kind.write(option.default).replace("{version}", str(version))
+
+
+def _paragraph(option: Option[Any], version: FlinkVersion) -> str:
+    default = _default(option, version)
+    lines = [f"{option.key} ({option.kind.name})"]
+    facts = [option.about] if option.about else []
+    facts.append("No default." if default is None else f"Default: {default or 'empty'}.")
+    if option.choices:
+        facts.append(f"One of {', '.join(option.choices)}.")
+    if option.fallback_keys:
+        facts.append(f"Where it is not set: {', '.join(option.fallback_keys)}.")
+    if option.deprecated_keys:
+        facts.append(f"Older names: {', '.join(option.deprecated_keys)}.")
+    if option.is_deprecated_in(version):
+        facts.append("Discouraged by Flink.")
+    for fact in facts:
+        lines += textwrap.wrap(
+            fact, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+        )
+    return "\n".join(lines)
