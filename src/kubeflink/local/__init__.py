@@ -1,1 +1,23 @@
+"""The embedded Kubernetes: real Flink on this machine, as pods that are processes.
 
+An API server over a journalled store (`kubeflink.apiserver`), the controllers that Flink relies on
+and a kubelet whose containers are local processes. It is no simulation: the JobManager in it is
+Flink's own entrypoint, whose own driver asks this API server for TaskManager pods.
+
+    state.py             the directory of one embedded cluster: paths, lock, settings
+    flink_home.py        real Flink on this machine, in one or several versions
+    java.py              a JVM that Flink runs on
+    journal.py           objects that survive the server (sqlite)
+    ports.py             which port of 127.0.0.1 stands for which port of a pod or Service
+    processes.py         a container's process: start, outlive the server, adopt, stop
+    volumes.py           ConfigMaps, Secrets, host paths and the like as directories
+    environment.py       a container's environment, with its references resolved
+    command.py           what the Flink image's scripts would do, as one java command line
+    containers.py        one container of a pod, with its restarts
+    kubelet.py           all pods of the node
+    deployments.py       Deployment controller
+    garbage_collector.py what has lost its owner goes
+    services.py          Services that can be reached, Endpoints
+    cluster.py           all of it together, as a context manager
+    daemon.py            all of it together, in the background
+"""

@@ -1,0 +1,382 @@
+"""One container of a pod: start, watch, restart with back-off, stop, and pick up after a restart.
+
+What a container is doing is its `ContainerView`, which the pod publishes. What its process is, is
+in a record beside its logs: pid and start time, written before the process is let go (see
+`processes`), so that another server can go on where this one was killed. The number of the start is
+in the names of the logs: `0.log` is the first one, and the one before the last is what `kubectl
+logs -p` shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from kubeflink.apiserver.metadata import timestamp
+from kubeflink.errors import ConfigurationError
+from kubeflink.local.environment import ContainerConfigError
+from kubeflink.local.events import Kind
+from kubeflink.local.launch import ContainerPlace, ImageError, Launch, prepare_launch
+from kubeflink.local.node import Node
+from kubeflink.local.pod_status import ContainerView, terminated
+from kubeflink.local.processes import ContainerProcess, ProcessIdentity, spawn
+from kubeflink.local.state import read_json, write_json
+from kubeflink.local.volumes import MountError
+from kubeflink.objects import JsonObject
+
+TAIL_BYTES = 2048
+"""How much of the log becomes the message of a container that failed, as in Kubernetes."""
+
+_RETRY_INITIAL = 0.1  # seconds, for what may be there in a moment
+_RETRY_MAXIMUM = 2.0
+_FIRST_PATIENCE = 1.0  # seconds without an event: Flink creates its ConfigMap after the Deployment
+
+
+class PodHost(Protocol):
+    """What a container needs of its pod."""
+
+    async def publish(self) -> None:
+        """Tell the API server what the containers are doing."""
+
+    async def tell(self, kind: Kind, reason: str, message: str) -> None:
+        """Record an event about the pod."""
+
+    async def place(self, container: JsonObject) -> ContainerPlace:
+        """The container's place, with the objects that it refers to as they are now."""
+
+
+ReadinessProbe = Callable[[], Awaitable[None]]
+"""Returns when the container can serve; cancelled when it ends before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFiles:
+    """The files of a container on this machine."""
+
+    directory: Path
+
+    def log(self, start: int) -> Path:
+        """The output of this start (from 0)."""
+        return self.directory / f"{start}.log"
+
+    def exit_code(self, start: int) -> Path:
+        """Where the shim writes how this start ended."""
+        return self.directory / f"{start}.exit"
+
+    @property
+    def record(self) -> Path:
+        """The process of the last start."""
+        return self.directory / "process.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The process of a start, as it was written down; `time` in seconds since the epoch."""
+
+    identity: ProcessIdentity
+    start: int
+    time: float
+
+
+class Container:
+    """One container. `run` may be called once, `stop` after it ended or was cancelled."""
+
+    def __init__(
+        self,
+        node: Node,
+        host: PodHost,
+        container: JsonObject,
+        files: ContainerFiles,
+        view: ContainerView,
+        *,
+        restart_policy: str,
+        becomes_ready: ReadinessProbe,
+    ) -> None:
+        self.view = view
+        self.files = files
+        self._node = node
+        self._host = host
+        self._container = container
+        self._restart_policy = restart_policy
+        self._becomes_ready = becomes_ready
+        self._process: ContainerProcess | None = None
+        self._stopping: ContainerProcess | None = None
+        self._failures = 0
+        self._started = 0.0
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return self.view.name
+
+    async def run(self) -> int:
+        """Keep the container as its restart policy wants it; returns its last exit code.
+
+        Cancelling leaves a running process alone, for `stop` or for the next server.
+        """
+        code = await self._resume()
+        while True:
+            if code is None:
+                code = await self._start_and_wait()
+            if not self._is_restarted(code):
+                return code
+            await self._back_off()
+            self.view = self._next_view()
+            code = None
+
+    async def stop(self, grace_seconds: float) -> None:
+        """End the process, if there is one: SIGTERM, SIGKILL after the grace period."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._stopping = process
+            code = await process.stop(grace_seconds)
+            self._stopping = None
+            self._end(process, code)
+
+    def kill(self) -> None:
+        """Give a process that is being stopped no more time."""
+        if self._stopping is not None:
+            self._stopping.identity.signal(signal.SIGKILL)
+
+    async def adopt(self) -> None:
+        """Find the process that an earlier server started, in order to stop it."""
+        record = self._record()
+        if record is not None and record.identity.is_alive():
+            self._started = record.time
+            self._process = self._adopted(record)
+            self.view = self.view.runs(timestamp(record.time), _container_id(record.identity))
+
+    # Starting.
+
+    async def _start_and_wait(self) -> int:
+        self.view = self.view.waits("ContainerCreating")
+        try:
+            launch = await self._prepare()
+        except ConfigurationError as error:
+            return await self._refused(error)
+        return await self._watch_over(await self._start(launch))
+
+    async def _prepare(self) -> Launch:
+        """Everything a start needs, tried until it is there; only a bad configuration is final."""
+        delay, begun = _RETRY_INITIAL, time.monotonic()
+        while True:
+            try:
+                return prepare_launch(self._node, await self._host.place(self._container))
+            except MountError as error:
+                if time.monotonic() - begun > _FIRST_PATIENCE:
+                    await self._host.tell(
+                        "Warning", "FailedMount", f"MountVolume.SetUp failed: {error.message}"
+                    )
+            except ContainerConfigError as error:
+                await self._waits("CreateContainerConfigError", error.message)
+                await self._host.tell("Warning", "Failed", f"Error: {error.message}")
+            except ImageError as error:
+                delay = max(delay, self._node.back_off.initial)
+                await self._pull_failed(error, delay)
+                delay = min(delay * 2, self._node.back_off.maximum)
+                continue
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _RETRY_MAXIMUM)
+
+    async def _pull_failed(self, error: ImageError, delay: float) -> None:
+        await self._waits("ErrImagePull", error.message)
+        await self._host.tell("Warning", "Failed", error.message[:1].upper() + error.message[1:])
+        await self._host.tell("Warning", "Failed", "Error: ErrImagePull")
+        await asyncio.sleep(delay / 2)
+        message = f'Back-off pulling image "{self.view.image}": ErrImagePull: {error.message}'
+        await self._waits("ImagePullBackOff", message)
+        await self._host.tell("Normal", "BackOff", f'Back-off pulling image "{self.view.image}"')
+        await asyncio.sleep(delay / 2)
+
+    async def _refused(self, error: ConfigurationError) -> int:
+        """Flink's scripts would print this and exit, before there is a JVM."""
+        self.files.directory.mkdir(parents=True, exist_ok=True)
+        with self.files.log(self.view.restarts).open("a", encoding="utf-8") as log:
+            log.write(f"[ERROR] Could not start Flink: {error}\n")
+        now = timestamp(time.time())
+        self.view = self.view.ended(terminated(1, now, now, "", error.message))
+        await self._host.publish()
+        return 1
+
+    async def _start(self, launch: Launch) -> ContainerProcess:
+        start = self.view.restarts
+        gate = spawn(
+            launch.command,
+            environment=launch.environment,
+            directory=launch.directory,
+            log=self.files.log(start),
+            exit_file=self.files.exit_code(start),
+        )
+        # Nothing between here and the opened gate awaits: it happens as a whole or not at all.
+        try:
+            process = gate.process
+            self._started = time.time()
+            self._write_record(process.identity, start)
+            if self._node.guardian is not None:
+                self._node.guardian.watch(process.identity)
+            self._process = process
+            gate.open()
+        finally:
+            gate.close()
+        self.view = self.view.runs(timestamp(self._started), _container_id(process.identity))
+        await self._host.publish()
+        image = self.view.image
+        await self._host.tell("Normal", "Pulled", f'Container image "{image}" already present')
+        await self._host.tell("Normal", "Created", f"Created container: {self.name}")
+        await self._host.tell("Normal", "Started", f"Started container {self.name}")
+        return process
+
+    def _write_record(self, identity: ProcessIdentity, start: int) -> None:
+        write_json(
+            self.files.record,
+            {
+                "pid": identity.pid,
+                "started": identity.started,
+                "start": start,
+                "time": self._started,
+            },
+        )
+
+    # Running and ending.
+
+    async def _watch_over(self, process: ContainerProcess) -> int:
+        probe = asyncio.create_task(self._probe(), name=f"readiness of {self.name}")
+        try:
+            code = await process.wait()
+        finally:
+            probe.cancel()
+            await asyncio.gather(probe, return_exceptions=True)
+        self._process = None
+        self._end(process, code)
+        await self._host.publish()
+        return code
+
+    async def _probe(self) -> None:
+        if self.view.ready:
+            return  # An adopted container that was ready before.
+        await self._becomes_ready()
+        self.view = replace(self.view, ready=True)
+        await self._host.publish()
+
+    def _end(self, process: ContainerProcess, code: int) -> None:
+        if self._node.guardian is not None:
+            self._node.guardian.forget(process.identity)
+        self.view = self.view.ended(
+            terminated(
+                code,
+                timestamp(self._started),
+                timestamp(time.time()),
+                self.view.container_id,
+                tail(self.files.log(self.view.restarts)) if code != 0 else "",
+            )
+        )
+
+    def _is_restarted(self, code: int) -> bool:
+        if self._restart_policy == "OnFailure":
+            return code != 0
+        return self._restart_policy == "Always"
+
+    async def _back_off(self) -> None:
+        ran = time.time() - self._started
+        self._failures = 1 if ran >= self._node.back_off.reset_after else self._failures + 1
+        delay = self._node.back_off.delay(self._failures)
+        if delay > 0:
+            message = f"back-off {delay:.0f}s restarting failed container={self.name}"
+            self.view = self._past(self.view).waits("CrashLoopBackOff", message)
+            await self._host.publish()
+            await self._host.tell(
+                "Warning", "BackOff", f"Back-off restarting container {self.name}"
+            )
+            await asyncio.sleep(delay)
+
+    @staticmethod
+    def _past(view: ContainerView) -> ContainerView:
+        return replace(view, last_state=view.state) if "terminated" in view.state else view
+
+    def _next_view(self) -> ContainerView:
+        view = self._past(self.view)
+        return replace(view, restarts=view.restarts + 1)
+
+    # Picking up after a restart of the server.
+
+    async def _resume(self) -> int | None:
+        """Adopt what an earlier server started; None when there is nothing of it."""
+        record = self._record()
+        if record is None or record.start < self.view.restarts:
+            return None
+        self._started = record.time
+        if record.start > self.view.restarts:
+            self.view = replace(self._past(self.view), restarts=record.start)
+        if self.view.exit_code is not None:
+            return self.view.exit_code
+        process = self._adopted(record)
+        if record.identity.is_alive():
+            return await self._go_on(process)
+        past = self.view.last_state.get("terminated")
+        if past is not None and not self.view.is_running:
+            return int(past["exitCode"])  # It was in its back-off.
+        self._end(process, process.exit_code())
+        await self._host.publish()
+        return self.view.exit_code
+
+    async def _go_on(self, process: ContainerProcess) -> int:
+        self._process = process
+        if self._node.guardian is not None:
+            self._node.guardian.watch(process.identity)
+        ready = self.view.ready
+        running = self.view.runs(timestamp(self._started), _container_id(process.identity))
+        self.view = replace(running, ready=ready)
+        await self._host.publish()
+        return await self._watch_over(process)
+
+    def _record(self) -> _Record | None:
+        record = read_json(self.files.record)
+        if record is None:
+            return None
+        identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
+        return _Record(identity, int(record["start"]), float(record["time"]))
+
+    def _adopted(self, record: _Record) -> ContainerProcess:
+        exit_file = self.files.exit_code(record.start)
+        return ContainerProcess(record.identity, exit_file, is_child=False)
+
+    async def _waits(self, reason: str, message: str) -> None:
+        self.view = self.view.waits(reason, message)
+        await self._host.publish()
+
+
+def _container_id(identity: ProcessIdentity) -> str:
+    return f"process://{identity.pid}"
+
+
+def tail(log: Path, size: int = TAIL_BYTES) -> str:
+    """The end of a log in whole lines."""
+    with _opened(log) as descriptor:
+        if descriptor is None:
+            return ""
+        length = os.fstat(descriptor).st_size
+        data = os.pread(descriptor, size, max(0, length - size))
+    text = data.decode("utf-8", "replace")
+    if length > size:
+        text = text.partition("\n")[2] or text
+    return text.strip()
+
+
+@contextmanager
+def _opened(log: Path) -> Iterator[int | None]:
+    try:
+        descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

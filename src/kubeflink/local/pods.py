@@ -1,0 +1,300 @@
+"""One pod on this node, from its binding to its end.
+
+A worker owns everything that runs for its pod. It follows the order of a kubelet: bind, init
+containers one after the other, then all containers at once, until they have ended for good or the
+pod is deleted; then stop them, and confirm the deletion to the API server (only then the pod is
+gone). When the server stops without being told to end the pods, the worker is cancelled and leaves
+the processes running for the next server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubeflink import objects
+from kubeflink.apiserver.deletion import DeleteOptions
+from kubeflink.apiserver.metadata import timestamp
+from kubeflink.apiserver.store import Store, modify
+from kubeflink.errors import ConflictError, NotFoundError
+from kubeflink.local.command import FlinkScript, container_words, find_script
+from kubeflink.local.containers import Container, ContainerFiles
+from kubeflink.local.environment import ContainerConfigError, referenced_objects
+from kubeflink.local.events import EventRecorder, Kind
+from kubeflink.local.launch import ContainerPlace
+from kubeflink.local.node import NODE_NAME, Node, why_it_does_not_fit
+from kubeflink.local.pod_status import ContainerView, pod_status, unschedulable, view_of_status
+from kubeflink.local.seats import Seats
+from kubeflink.objects import JsonObject
+
+ReadinessOf = Callable[[JsonObject, JsonObject], Awaitable[None]]
+"""Given the pod and a container of it, returns when that container can serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodContext:
+    """What all pods of the node share."""
+
+    node: Node
+    store: Store
+    events: EventRecorder
+    seats: Seats
+    becomes_ready: ReadinessOf
+
+
+class PodWorker:
+    """Runs one pod. `run` ends when the pod is gone; cancelling it leaves the processes."""
+
+    def __init__(self, context: PodContext, pod: JsonObject) -> None:
+        self.pod = pod
+        self._context = context
+        self._deleted = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._init: list[Container] = []
+        self._main: list[Container] = []
+        self._initialized = False
+
+    @property
+    def directory(self) -> Path:
+        """Everything of this pod on disk."""
+        namespace, name = objects.namespace_of(self.pod), objects.name_of(self.pod)
+        folder = f"{namespace}_{name}_{objects.uid_of(self.pod)}"
+        return self._context.node.state.pods / folder
+
+    def files(self, container: str) -> ContainerFiles:
+        """The logs and records of one of the pod's containers."""
+        return ContainerFiles(self.directory / "containers" / container)
+
+    def view(self, container: str) -> ContainerView | None:
+        """What one of the containers is doing; None for a name that the pod has not."""
+        for each in (*self._init, *self._main):
+            if each.name == container:
+                return each.view
+        return None
+
+    def update(self, pod: JsonObject) -> None:
+        """The pod was changed in the store."""
+        self.pod = pod
+        if "deletionTimestamp" in pod["metadata"]:
+            self._deleted.set()
+
+    def remove(self) -> None:
+        """The pod is not in the store any more: nothing has to be waited for."""
+        self._gone.set()
+        self._deleted.set()
+
+    async def run(self) -> None:
+        """Run the pod until it is gone."""
+        self.update(self.pod)
+        lifecycle = asyncio.create_task(self._lifecycle(), name=f"pod {objects.name_of(self.pod)}")
+        deletion = asyncio.create_task(self._deleted.wait(), name="deletion")
+        try:
+            await asyncio.wait({lifecycle, deletion}, return_when=asyncio.FIRST_COMPLETED)
+            if lifecycle.done():
+                lifecycle.result()
+            await deletion
+        finally:
+            for task in (lifecycle, deletion):
+                task.cancel()
+            await asyncio.gather(lifecycle, deletion, return_exceptions=True)
+        await self._end()
+
+    # Living.
+
+    async def _lifecycle(self) -> None:
+        if self._deleted.is_set():
+            self._make_containers()
+            await self._adopt_for_stopping()
+            return
+        if not self.pod["spec"].get("nodeName") and not await self._bind():
+            return
+        self._make_containers()
+        if (self.pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            return
+        await self.publish()
+        if not await self._run_init_containers():
+            return
+        self._initialized = True
+        await self.publish()
+        async with asyncio.TaskGroup() as group:
+            for container in self._main:
+                group.create_task(container.run(), name=f"container {container.name}")
+        await self.publish()
+
+    async def _adopt_for_stopping(self) -> None:
+        """The server was killed while the pod ended: find its processes again, to end them."""
+        async with asyncio.TaskGroup() as group:
+            for container in (*self._init, *self._main):
+                group.create_task(container.adopt(), name=f"adoption of {container.name}")
+
+    async def _bind(self) -> bool:
+        """What the scheduler does; False where the pod fits on no node and has to wait for ever."""
+        obstacle = why_it_does_not_fit(self.pod)
+        if obstacle is not None:
+            status = unschedulable(self.pod, timestamp(time.time()), obstacle)
+            await self._write_status(lambda _: status)
+            await self.tell("Warning", "FailedScheduling", obstacle)
+            return False
+
+        def bind(pod: JsonObject) -> None:
+            pod["spec"]["nodeName"] = NODE_NAME
+
+        name, namespace = objects.name_of(self.pod), objects.namespace_of(self.pod)
+        try:
+            self.pod = await modify(self._context.store, objects.PODS, namespace, name, bind)
+        except NotFoundError:
+            return False
+        await self.tell(
+            "Normal", "Scheduled", f"Successfully assigned {namespace}/{name} to {NODE_NAME}"
+        )
+        return True
+
+    def _make_containers(self) -> None:
+        spec, status = self.pod["spec"], self.pod.get("status") or {}
+        policy = spec.get("restartPolicy", "Always")
+        self._init = [
+            self._container(
+                each,
+                status.get("initContainerStatuses") or (),
+                "Never" if policy == "Never" else "OnFailure",
+            )
+            for each in spec.get("initContainers") or ()
+        ]
+        self._main = [
+            self._container(each, status.get("containerStatuses") or (), policy)
+            for each in spec["containers"]
+        ]
+
+    def _container(
+        self, container: JsonObject, statuses: Sequence[JsonObject], policy: str
+    ) -> Container:
+        return Container(
+            self._context.node,
+            self,
+            container,
+            self.files(container["name"]),
+            view_of_status(container, statuses),
+            restart_policy=policy,
+            becomes_ready=lambda: self._context.becomes_ready(self.pod, container),
+        )
+
+    async def _run_init_containers(self) -> bool:
+        for container in self._init:
+            if container.view.exit_code == 0:
+                continue
+            if await container.run() != 0:
+                await self._fail("Init:Error", f"init container {container.name} failed")
+                return False
+        return True
+
+    async def _fail(self, reason: str, message: str) -> None:
+        def failed(status: JsonObject) -> JsonObject:
+            return {**status, "phase": "Failed", "reason": reason, "message": message}
+
+        await self._write_status(lambda pod: failed(self._status(pod)))
+
+    # What containers need of their pod.
+
+    async def publish(self) -> None:
+        """Write the pod's status as it is now."""
+        await self._write_status(self._status)
+
+    def _status(self, pod: JsonObject) -> JsonObject:
+        return pod_status(
+            pod,
+            now=timestamp(time.time()),
+            initialized=self._initialized,
+            init_views=[container.view for container in self._init],
+            views=[container.view for container in self._main],
+        )
+
+    async def _write_status(self, make: Callable[[JsonObject], JsonObject]) -> None:
+        uid = objects.uid_of(self.pod)
+
+        def change(pod: JsonObject) -> JsonObject:
+            return {**pod, "status": make(pod)} if objects.uid_of(pod) == uid else pod
+
+        try:
+            written = await modify(
+                self._context.store,
+                objects.PODS,
+                objects.namespace_of(self.pod),
+                objects.name_of(self.pod),
+                change,
+                subresource="status",
+            )
+        except NotFoundError:
+            return  # The watch will tell.
+        if objects.uid_of(written) == uid:
+            self.pod = written
+
+    async def tell(self, kind: Kind, reason: str, message: str) -> None:
+        """Record an event about the pod."""
+        await self._context.events.record(self.pod, kind, reason, message)
+
+    async def place(self, container: JsonObject) -> ContainerPlace:
+        """Where the container lives, with the ConfigMaps and Secrets as they are now."""
+        namespace = objects.namespace_of(self.pod)
+        found = {}
+        for resource, name in referenced_objects(self.pod):
+            try:
+                found[resource, name] = await self._context.store.get(resource, namespace, name)
+            except NotFoundError:
+                continue  # What needs it says so.
+        script = flink_script(container)
+        is_jobmanager = script is not None and script.component == "jobmanager"
+        takes_ports = is_jobmanager and not self.pod["spec"].get("hostNetwork")
+        ports = await self._context.seats.sit_down(self.pod) if takes_ports else {}
+        return ContainerPlace(self.pod, container, self.directory, found, ports)
+
+    # Ending.
+
+    async def _end(self) -> None:
+        grace = self.pod["metadata"].get("deletionGracePeriodSeconds")
+        grace_seconds = 0.0 if self._gone.is_set() or grace is None else float(grace)
+        for container in (*self._init, *self._main):
+            if container.view.is_running:
+                await self.tell("Normal", "Killing", f"Stopping container {container.name}")
+        await self.stop(grace_seconds)
+        self._context.seats.stand_up(self.pod)
+        await self._confirm_deletion()
+        await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """End all processes; the grace period ends early when the pod is deleted by force."""
+        containers = (*self._init, *self._main)
+        stopping = asyncio.gather(*(each.stop(grace_seconds) for each in containers))
+        gone = asyncio.create_task(self._gone.wait(), name="deletion by force")
+        try:
+            await asyncio.wait({stopping, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not stopping.done():
+                for container in containers:
+                    container.kill()
+            await stopping
+        finally:
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+
+    async def _confirm_deletion(self) -> None:
+        uid = objects.uid_of(self.pod)
+        namespace, name = objects.namespace_of(self.pod), objects.name_of(self.pod)
+        try:
+            options = DeleteOptions(grace_period=0, uid=uid)
+            await self._context.store.delete(objects.PODS, namespace, name, options)
+        except (NotFoundError, ConflictError):
+            return  # Deleted by force, and perhaps made anew.
+
+
+def flink_script(container: JsonObject) -> FlinkScript | None:
+    """The Flink script that a container runs; None for other containers, or where it is unreadable.
+
+    What is wrong with an unreadable one is told when it is started.
+    """
+    try:
+        return find_script(container_words(container))
+    except ContainerConfigError:
+        return None

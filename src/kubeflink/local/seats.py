@@ -1,0 +1,79 @@
+"""Seats: which ports a JobManager sits on, whoever it is.
+
+A seat belongs to a Deployment and one of its replicas. The pod that fills the replica sits there;
+when it is replaced, the next one does, after the first one has stood up, because two processes
+cannot listen on one port. That keeps `jobmanager.rpc.address` true for TaskManagers that outlive a
+JobManager.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from kubeflink import objects
+from kubeflink.local.command import PORT_NAMES
+from kubeflink.local.ports import POD_PORTS, PortBook
+from kubeflink.objects import JsonObject
+
+SEAT_ANNOTATION = "kubeflink.io/seat"
+"""The number of the replica (from 0) that a pod of a Deployment fills."""
+
+
+class Seats:
+    """Who sits where; the ports themselves are in the port book and outlive the server."""
+
+    def __init__(self, book: PortBook) -> None:
+        self._book = book
+        self._sitting: dict[str, str] = {}
+        self._changed = asyncio.Event()
+
+    async def sit_down(self, pod: JsonObject) -> dict[str, int]:
+        """Wait until the pod's seat is free and take it; its ports by their names.
+
+        To be called while the pod's own JobManager is not running.
+        """
+        seat, uid = seat_of(pod), objects.uid_of(pod)
+        while self._sitting.setdefault(seat, uid) != uid:
+            self._changed.clear()
+            await self._changed.wait()
+        return {name: self._book.assign(f"{seat} {name}", POD_PORTS) for name in PORT_NAMES}
+
+    def keep(self, pod: JsonObject) -> None:
+        """The pod sits already: its process was adopted."""
+        self._sitting[seat_of(pod)] = objects.uid_of(pod)
+
+    def stand_up(self, pod: JsonObject) -> None:
+        """The pod has ended."""
+        if self._sitting.get(seat_of(pod)) == objects.uid_of(pod):
+            del self._sitting[seat_of(pod)]
+            self._changed.set()
+
+    def ports(self, pod: JsonObject) -> Mapping[str, int]:
+        """The ports of the pod's seat by name; empty before it first sat down."""
+        seat = seat_of(pod)
+        found = {name: self._book.get(f"{seat} {name}") for name in PORT_NAMES}
+        return {name: port for name, port in found.items() if port is not None}
+
+    def abolish(self, deployment: JsonObject) -> None:
+        """The Deployment is gone: its ports are free for others."""
+        prefix = f"pod {objects.namespace_of(deployment)}/{objects.name_of(deployment)}/"
+        self._book.release([seat for seat in self._book.seats() if seat.startswith(prefix)])
+
+
+def seat_of(pod: JsonObject) -> str:
+    """The seat's name in the port book; a pod without a Deployment has one of its own."""
+    number = objects.annotations_of(pod).get(SEAT_ANNOTATION, "0")
+    owner = next(
+        (
+            ref["name"]
+            for ref in pod["metadata"].get("ownerReferences") or ()
+            if _is_deployment(ref)
+        ),
+        objects.name_of(pod),
+    )
+    return f"pod {objects.namespace_of(pod)}/{owner}/{number}"
+
+
+def _is_deployment(reference: JsonObject) -> bool:
+    return bool(reference["kind"] == "Deployment")

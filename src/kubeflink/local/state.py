@@ -1,0 +1,214 @@
+"""The directory of one embedded cluster, and who may use it.
+
+    <state home>/kubeflink/<name>/
+        lock            held (flock) by the server for as long as it lives
+        ephemeral       only in the directory of a demo: what is left of it may be thrown away
+        settings.json   how `local up` was called; a later `up` without arguments repeats it
+        server.json     pid, start time, URL: how to reach the server
+        kubeconfig      for kubectl and every other client
+        token           the bearer token in it, made once
+        journal.sqlite  the objects
+        ports.json      ports of pods and Services
+        claims/         contents of PersistentVolumeClaims
+        pods/           one directory for each pod: volumes, logs, process records
+        server.log
+
+The state home is `$XDG_STATE_HOME`, else `~/.local/state`. The lock says whether a server lives:
+the kernel drops it with the process, however that ended, so no stale pid file can lie.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kubeflink.errors import LocalError
+
+EPHEMERAL_PREFIX = "demo-"
+
+
+def state_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where all embedded clusters of this user have their directories."""
+    xdg = environ.get("XDG_STATE_HOME")
+    base = Path(xdg) if xdg else Path(environ.get("HOME") or Path.home()) / ".local" / "state"
+    return base / "kubeflink"
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """The paths in one embedded cluster's directory."""
+
+    root: Path
+
+    @property
+    def name(self) -> str:
+        """The cluster's name: that of its directory."""
+        return self.root.name
+
+    @property
+    def lock_file(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def ephemeral_marker(self) -> Path:
+        return self.root / "ephemeral"
+
+    @property
+    def settings_file(self) -> Path:
+        return self.root / "settings.json"
+
+    @property
+    def server_file(self) -> Path:
+        return self.root / "server.json"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def token_file(self) -> Path:
+        return self.root / "token"
+
+    @property
+    def journal(self) -> Path:
+        return self.root / "journal.sqlite"
+
+    @property
+    def ports_file(self) -> Path:
+        return self.root / "ports.json"
+
+    @property
+    def claims(self) -> Path:
+        return self.root / "claims"
+
+    @property
+    def pods(self) -> Path:
+        return self.root / "pods"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "server.log"
+
+    @property
+    def is_ephemeral(self) -> bool:
+        """Whether this belongs to a demo, and goes when that has gone."""
+        return self.ephemeral_marker.exists()
+
+    def create(self) -> None:
+        """Make the directory, readable by its user alone: it holds a token and Secrets."""
+        with disk_errors(self.root):
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.pods.mkdir(exist_ok=True)
+
+    def token(self) -> str:
+        """The bearer token of this cluster, made at the first call."""
+        try:
+            return self.token_file.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            token = secrets.token_urlsafe(24)
+            write_file(self.token_file, token + "\n", mode=0o600)
+            return token
+
+
+def named(name: str, environ: Mapping[str, str] = os.environ) -> StateDirectory:
+    """The directory of the embedded cluster of this name, whether it exists or not."""
+    if not name or "/" in name or name.startswith("."):
+        raise LocalError(f"{name!r} cannot be the name of an embedded cluster")
+    return StateDirectory(state_home(environ) / name)
+
+
+def new_ephemeral(environ: Mapping[str, str] = os.environ) -> StateDirectory:
+    """A fresh directory for a cluster that ends with its owner."""
+    home = state_home(environ)
+    with disk_errors(home):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory = StateDirectory(Path(tempfile.mkdtemp(prefix=EPHEMERAL_PREFIX, dir=home)))
+        directory.ephemeral_marker.touch()
+    directory.create()
+    return directory
+
+
+@contextmanager
+def locked(directory: StateDirectory) -> Iterator[None]:
+    """Hold the directory's lock; `LocalError` at once when a server has it."""
+    with disk_errors(directory.root):
+        descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LocalError(
+                f"The embedded cluster {directory.name!r} is already running",
+                hint=f"Its kubeconfig is {directory.kubeconfig}",
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(directory: StateDirectory) -> bool:
+    """Whether a server lives in this directory."""
+    try:
+        descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into a `LocalError` that says where and what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "Free some space, or set XDG_STATE_HOME to a directory on another disk"
+            raise LocalError(f"The disk of {path} is full", hint=hint) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            hint = "Set XDG_STATE_HOME to a directory that can be written"
+            raise LocalError(f"Cannot write to {path}: {error.strerror}", hint=hint) from error
+        raise
+
+
+def write_file(path: Path, text: str | bytes, *, mode: int = 0o644) -> None:
+    """Put the file there in one step, so that a reader sees the old or the new one, whole."""
+    data = text.encode() if isinstance(text, str) else text
+    with disk_errors(path.parent):
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                os.fchmod(file.fileno(), mode)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The JSON object in this file; None when the file is not there or is no JSON."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Put the JSON object there in one step."""
+    write_file(path, json.dumps(value, indent=1), mode=0o600)
