@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from kubeflink.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubeflink.config.versions import FlinkVersion
 
 
 class Terminated(BaseException):
@@ -25,6 +30,14 @@ class Invocation:
     flink_version: str | None = None
     strict: bool = False
     verbose: int = 0
+
+    @property
+    def version(self) -> FlinkVersion:
+        """The Flink version to imitate; `ConfigurationError` if there is no such version."""
+        from kubeflink.config.versions import DEFAULT, VERSION_VARIABLE, FlinkVersion
+
+        text = self.flink_version or os.environ.get(VERSION_VARIABLE)
+        return FlinkVersion.parse(text) if text else DEFAULT
 
 
 def split(words: list[str]) -> tuple[Invocation, list[str]]:

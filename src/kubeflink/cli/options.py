@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,10 +37,9 @@ def options_command(
 
     A complete key, also an older one, explains that option alone.
     """
-    from kubeflink.config.versions import DEFAULT, FlinkVersion
-
-    text = flink_version or invocation.flink_version
-    version = FlinkVersion.parse(text) if text else DEFAULT
+    if flink_version is not None:
+        invocation = replace(invocation, flink_version=flink_version)
+    version = invocation.version
     found = _matching(word, version)
     if output == "json":
         import json

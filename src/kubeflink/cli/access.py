@@ -1,0 +1,56 @@
+"""Which API server a command talks to, and in which namespace.
+
+The drop-in commands do as Flink does: `kubernetes.config.file`, `kubernetes.context` and
+`kubernetes.namespace`, whose default is `default` whatever the kubeconfig says. The own commands do
+as `kubectl` does. The difference has surprised enough people for a line about it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kubeflink.cli import console
+
+if TYPE_CHECKING:
+    from kubeflink.config import Configuration
+    from kubeflink.kube import KubeClient
+
+
+def configured_client(configuration: Configuration) -> KubeClient:
+    """A client for what Flink's options say. Nothing is sent; raises `KubeconfigError`."""
+    from dataclasses import replace
+
+    from kubeflink.config.options import kubernetes as k8s
+    from kubeflink.kube import KubeClient, kubeconfig
+
+    access = kubeconfig.load(
+        configuration.get(k8s.CONFIG_FILE),
+        configuration.get(k8s.CONTEXT),
+    )
+    namespace = configuration.get(k8s.NAMESPACE)
+    if not configuration.contains(k8s.NAMESPACE) and access.namespace != namespace:
+        console.say(
+            f"namespace {namespace}, as Flink has it, not {access.namespace} of the kubeconfig"
+            f" context; -Dkubernetes.namespace={access.namespace} chooses that one"
+        )
+    _say_notices(access.notices)
+    return KubeClient.of(
+        replace(access, namespace=namespace),
+        user_agent=configuration.get_optional(k8s.CLIENT_USER_AGENT),
+    )
+
+
+def context_client(
+    *, kubeconfig: str | None, context: str | None, namespace: str | None
+) -> KubeClient:
+    """A client by kubectl's rules. Nothing is sent; raises `KubeconfigError`."""
+    from kubeflink.kube import KubeClient
+
+    client = KubeClient.connect(kubeconfig=kubeconfig, context=context, namespace=namespace)
+    _say_notices(client.access.notices)
+    return client
+
+
+def _say_notices(found: tuple[str, ...]) -> None:
+    for notice in found:
+        console.say(notice)
