@@ -78,10 +78,9 @@ async def _deploy_or_find(configuration: Configuration, *, only_if_there: bool =
     from kubeflink import spec
     from kubeflink.cli.access import configured_client
     from kubeflink.cluster import deployment, endpoint
-    from kubeflink.spec import names
 
-    cluster_id = names.cluster_id(configuration)
     built = spec.build_jobmanager(configuration)
+    cluster_id = built.cluster_id
     console.notices(built.notices)
     async with configured_client(configuration) as client:
         service = await deployment.find_rest_service(client, cluster_id)
@@ -122,11 +121,13 @@ async def say_address(
 
 async def _stop(configuration: Configuration) -> None:
     from kubeflink.cli.access import configured_client
-    from kubeflink.cluster import session as sessions
-    from kubeflink.spec import names
+    from kubeflink.cluster import removal
+    from kubeflink.config.options import kubernetes as k8s
 
+    cluster_id = configuration.get(k8s.CLUSTER_ID)
+    assert cluster_id is not None
     async with configured_client(configuration) as client:
-        await sessions.kill(client, names.cluster_id(configuration))
+        await removal.delete(client, cluster_id, wait=False)
 
 
 class _Commands:
