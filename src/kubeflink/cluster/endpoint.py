@@ -1,0 +1,270 @@
+"""Where a cluster's REST API is, and by which way this process reaches it.
+
+Two questions that Flink's client answers as one. The *address* is what a user may open in a
+browser; it depends on the type of the live `<id>-rest` Service alone, never on what the client's
+own configuration says: a session that was made on port 8081 is not on another port because somebody
+passes `-Drest.port`. The *route* is what this process uses: the address where it works from here,
+otherwise the API server's service proxy, which works wherever `kubectl` does.
+
+| Service type | address | route from outside |
+|---|---|---|
+| ClusterIP, headless | `<id>-rest.<namespace>:port`, inside the cluster only | service proxy |
+| NodePort | a ready, schedulable node and the node port | the same |
+| LoadBalancer | the ingress's IP or name, or pending | the same, while pending the proxy |
+
+Flink's client gives a node's address with the Service's port while a LoadBalancer is pending, which
+never works, and picks any node; see docs/deviations.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kubeflink import objects
+from kubeflink.cluster.clock import Deadline
+from kubeflink.errors import ClusterNotFoundError, ForbiddenError, NotFoundError
+from kubeflink.kube.client import KubeClient
+from kubeflink.objects import NODES, PODS, SERVICES, JsonObject
+from kubeflink.rest import FlinkClient
+from kubeflink.rest.transport import RETRY_SECONDS
+from kubeflink.spec import names
+
+INTERNAL_IP: Final = "InternalIP"
+"""The default of kubernetes.rest-service.exposed.node-port-address-type."""
+
+LOAD_BALANCER_SECONDS = 60.0
+"""How long a LoadBalancer is waited for before it is called pending."""
+
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the REST API and the web interface of a cluster are.
+
+    `url` is None while there is none that could work; `pending` then says what is missing.
+    `is_internal` addresses resolve inside the Kubernetes cluster only.
+    """
+
+    service_type: str
+    url: str | None
+    is_internal: bool = False
+    pending: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How this process reaches the REST API: `url` absolute, or a path on the API server."""
+
+    kind: str
+    """`direct` or `service proxy`."""
+    url: str
+    where: str
+    """How messages name it."""
+
+
+async def rest_service(client: KubeClient, cluster_id: str, namespace: str | None) -> JsonObject:
+    """The live `<id>-rest` Service; ClusterNotFoundError with similar names if it is not there."""
+    name = names.rest_service_name(cluster_id)
+    try:
+        return await client.get(SERVICES, name, namespace)
+    except NotFoundError as error:
+        raise await not_found(client, cluster_id, namespace) from error
+
+
+async def not_found(
+    client: KubeClient, cluster_id: str, namespace: str | None
+) -> ClusterNotFoundError:
+    """The error for a cluster that does not exist, naming those that do."""
+    import difflib
+
+    where = namespace or client.namespace
+    try:
+        services = await client.list(SERVICES, where, labels={names.LABEL_TYPE: names.NATIVE_TYPE})
+    except ForbiddenError:  # then there is nothing to suggest
+        return ClusterNotFoundError(f"No Flink cluster {cluster_id} in namespace {where}")
+    labels = (objects.labels_of(service) for service in services.items)
+    there = sorted({found[names.LABEL_APP] for found in labels if names.LABEL_APP in found})
+    near = difflib.get_close_matches(cluster_id, there, n=3, cutoff=0.6)
+    hint = None
+    if near:
+        hint = f"Did you mean {' or '.join(near)}?"
+    elif there:
+        hint = f"There are: {', '.join(there[:10])}"
+    elif where != client.access.namespace:
+        hint = f"The kubeconfig context's own namespace is {client.access.namespace}"
+    return ClusterNotFoundError(f"No Flink cluster {cluster_id} in namespace {where}", hint=hint)
+
+
+async def address_of(
+    client: KubeClient,
+    service: JsonObject,
+    *,
+    address_type: str = INTERNAL_IP,
+    scheme: str = "http",
+    load_balancer_seconds: float = 0.0,
+) -> Address:
+    """The address of a live rest Service; a pending LoadBalancer is waited for within the limit."""
+    service_type = _type_of(service)
+    if service_type == "NodePort":
+        return await _node_port_address(client, service, address_type, scheme)
+    if service_type == "LoadBalancer":
+        return await _load_balancer_address(client, service, scheme, load_balancer_seconds)
+    host = names.service_address(objects.name_of(service), objects.namespace_of(service) or "")
+    return Address(service_type, f"{scheme}://{host}:{_cluster_port(service)}", is_internal=True)
+
+
+async def route_to(
+    client: KubeClient,
+    cluster_id: str,
+    namespace: str | None = None,
+    *,
+    address_type: str = INTERNAL_IP,
+    scheme: str = "http",
+) -> Route:
+    """The way from here to a cluster's REST API. Raises ClusterNotFoundError."""
+    service = await rest_service(client, cluster_id, namespace)
+    where = f"cluster {cluster_id}"
+    address = await address_of(client, service, address_type=address_type, scheme=scheme)
+    if address.url is not None and (client.access.in_cluster or not address.is_internal):
+        return Route("direct", address.url, f"{where} ({address.url})")
+    prefix = "https:" if scheme == "https" else ""
+    path = client.service_proxy_path(
+        f"{prefix}{objects.name_of(service)}",
+        _rest_port(service).get("name") or _cluster_port(service),
+        objects.namespace_of(service),
+    )
+    return Route("service proxy", path, f"{where} (through the API server)")
+
+
+@asynccontextmanager
+async def connect(
+    client: KubeClient, route: Route, *, retry_seconds: float = RETRY_SECONDS
+) -> AsyncIterator[FlinkClient]:
+    """A REST client for a route; its connections are closed at the end.
+
+    A direct route gets an HTTP client of its own: the credentials for the API server are never
+    sent to Flink.
+    """
+    if route.kind == "service proxy":
+        yield FlinkClient(client.http, route.url, where=route.where, retry_seconds=retry_seconds)
+        return
+    import httpx2
+
+    async with httpx2.AsyncClient(trust_env=not is_near(route.url)) as http:
+        yield FlinkClient(http, route.url, where=route.where, retry_seconds=retry_seconds)
+
+
+def is_near(url: str) -> bool:
+    """Whether an address is private, or a bare or in-cluster name: never behind an HTTP proxy."""
+    from urllib.parse import urlsplit
+
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or host.count(".") < 2 or host.endswith(".local")
+
+
+async def _node_port_address(
+    client: KubeClient, service: JsonObject, address_type: str, scheme: str
+) -> Address:
+    port = _rest_port(service).get("nodePort")
+    if port is None:
+        return Address("NodePort", None, pending="the Service has no node port yet")
+    host = await _node_address(client, service, address_type)
+    if host is None:
+        missing = f"no node is ready and has an address of type {address_type}"
+        return Address("NodePort", None, pending=missing)
+    return Address("NodePort", f"{scheme}://{_in_url(host)}:{port}")
+
+
+async def _node_address(client: KubeClient, service: JsonObject, address_type: str) -> str | None:
+    """A node's address; without the right to list nodes, that of the JobManager's own node."""
+    try:
+        nodes = (await client.list(NODES)).items
+    except ForbiddenError:
+        if address_type != INTERNAL_IP:
+            raise
+        return await _host_ip(client, service)
+    for node in nodes:
+        if not is_usable(node):
+            continue
+        for address in (node.get("status") or {}).get("addresses") or ():
+            if address.get("type") == address_type and address.get("address"):
+                return str(address["address"])
+    return None
+
+
+async def _host_ip(client: KubeClient, service: JsonObject) -> str | None:
+    cluster_id = objects.labels_of(service).get(names.LABEL_APP, "")
+    pods = await client.list(
+        PODS, objects.namespace_of(service), labels=names.jobmanager_labels(cluster_id)
+    )
+    addresses = [(pod.get("status") or {}).get("hostIP") for pod in pods.items]
+    return next((str(address) for address in addresses if address), None)
+
+
+def is_usable(node: JsonObject) -> bool:
+    """Whether traffic to a node can be expected to work: ready, and not cordoned.
+
+    A node that tells nothing about its readiness is taken as ready.
+    """
+    if (node.get("spec") or {}).get("unschedulable"):
+        return False
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = [condition.get("status") for condition in conditions if condition["type"] == "Ready"]
+    return not ready or ready[0] == "True"
+
+
+async def _load_balancer_address(
+    client: KubeClient, service: JsonObject, scheme: str, seconds: float
+) -> Address:
+    deadline = Deadline.after(seconds)
+    while True:
+        host = _ingress(service)
+        if host is not None:
+            url = f"{scheme}://{_in_url(host)}:{_cluster_port(service)}"
+            return Address("LoadBalancer", url)
+        if not await deadline.pause(_POLL_SECONDS):
+            pending = "the load balancer has no address yet"
+            return Address("LoadBalancer", None, pending=pending)
+        name, namespace = objects.name_of(service), objects.namespace_of(service)
+        service = await client.get(SERVICES, name, namespace)
+
+
+def _ingress(service: JsonObject) -> str | None:
+    status = (service.get("status") or {}).get("loadBalancer") or {}
+    for entry in status.get("ingress") or ():
+        host = entry.get("ip") or entry.get("hostname")
+        if host:
+            return str(host)
+    return None
+
+
+def _type_of(service: JsonObject) -> str:
+    return str((service.get("spec") or {}).get("type") or "ClusterIP")
+
+
+def _rest_port(service: JsonObject) -> dict[str, Any]:
+    """The entry for REST among the Service's ports: by name, or the only one."""
+    ports: list[dict[str, Any]] = (service.get("spec") or {}).get("ports") or []
+    named = [port for port in ports if port.get("name") == names.REST_PORT]
+    return (named or ports or [{"port": 8081}])[0]
+
+
+def _cluster_port(service: JsonObject) -> int:
+    """The port inside the cluster; of a headless Service that of the pods, for DNS names them."""
+    port = _rest_port(service)
+    is_headless = (service.get("spec") or {}).get("clusterIP") == "None"
+    if is_headless and isinstance(port.get("targetPort"), int):
+        return int(port["targetPort"])
+    return int(port["port"])
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,127 @@
+"""What the end of a log says about why a process ended.
+
+First the known sentences, each with what they mean in Kubernetes, where the words themselves lead
+astray: "Number of retries has been exhausted" is a missing right to watch pods. Then whatever the
+last exception was, as its root cause.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from kubeflink.rest import java_errors
+
+
+@dataclass(frozen=True, slots=True)
+class LogFinding:
+    """A cause as the log tells it, and what to do."""
+
+    sentence: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    pattern: re.Pattern[str]
+    sentence: str
+    hint: str
+
+
+def _known(pattern: str, sentence: str, hint: str) -> _Known:
+    return _Known(re.compile(pattern), sentence, hint)
+
+
+_ROLE = (
+    "Give its service account a Role with get, list, watch, create, delete on pods and get on"
+    " deployments, e.g. the ClusterRole `edit`"
+)
+
+_KNOWN: Final = (
+    _known(
+        r"exec format error",
+        "its image is built for another processor architecture than the node's (exec format error)",
+        "Use an image for that architecture, or select nodes by"
+        " kubernetes.jobmanager.node-selector=kubernetes.io/arch:amd64 (and taskmanager)",
+    ),
+    _known(
+        r'"?(?P<what>[\w./-]+)"? is forbidden: User "(?P<who>[^"]+)" cannot (?P<verb>\w+)'
+        r' resource "(?P<resource>[^"]+)"',
+        'account "{who}" may not {verb} {resource}',
+        _ROLE,
+    ),
+    _known(
+        r"Number of retries has been exhausted",
+        "the JobManager could not watch its pods (Number of retries has been exhausted)",
+        _ROLE,
+    ),
+    _known(
+        r"renew deadline reached|Renew deadline reached|lost leadership.*renew",
+        "the JobManager lost its leadership: it could not renew its lease in time",
+        "Its token may have expired or the API server was slow: Flink 1.18.0 has a known fault here"
+        " (use 1.18.1 or newer); see high-availability.kubernetes.leader-election.*",
+    ),
+    _known(
+        r"OutOfMemoryError: Metaspace",
+        "the JVM ran out of metaspace",
+        "Raise jobmanager.memory.jvm-metaspace.size or taskmanager.memory.jvm-metaspace.size",
+    ),
+    _known(
+        r"OutOfMemoryError: Direct buffer memory",
+        "the JVM ran out of direct memory",
+        "Raise taskmanager.memory.framework.off-heap.size or taskmanager.memory.task.off-heap.size",
+    ),
+    _known(
+        r"OutOfMemoryError: Java heap space|GC overhead limit exceeded",
+        "the JVM ran out of heap",
+        "Raise jobmanager.memory.process.size or taskmanager.memory.process.size",
+    ),
+    _known(
+        r"Could not find a file system implementation for scheme '(?P<scheme>\w+)'",
+        "there is no file system for {scheme}:// in the image",
+        "Switch its plug-in on: containerized.master.env.ENABLE_BUILT_IN_PLUGINS and"
+        " containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS=flink-s3-fs-hadoop-<version>.jar",
+    ),
+    _known(
+        r"Plugin (?P<plugin>\S+) does not exist|(?P<jar>flink-[\w.-]+\.jar) does not exist",
+        "a plug-in named in ENABLE_BUILT_IN_PLUGINS is not in the image",
+        "Its name must carry the image's exact Flink version; several are separated by ';'",
+    ),
+    _known(
+        r"exceeded quota: (?P<quota>[^\n]+)",
+        "the namespace's quota is used up ({quota})",
+        "Ask for less, or have the namespace's ResourceQuota raised",
+    ),
+)
+
+_TRACE_START = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z_$][\w$]*(?:Exception|Error|Throwable)\b")
+_LEVEL = re.compile(r"\b(?:ERROR|FATAL)\b\s+(?P<rest>.*)$")
+
+
+def explain_log(text: str) -> LogFinding | None:
+    """The cause in a log, the last one if there are several; None if the log tells of none."""
+    if not text.strip():
+        return None
+    for known in _KNOWN:
+        found = list(known.pattern.finditer(text))
+        if found:
+            told = {key: value or "" for key, value in found[-1].groupdict().items()}
+            return LogFinding(known.sentence.format_map(told), known.hint)
+    return _last_exception(text) or _last_error(text)
+
+
+def _last_exception(text: str) -> LogFinding | None:
+    lines = text.splitlines()
+    for index in range(len(lines) - 1, -1, -1):
+        if _TRACE_START.match(lines[index]):
+            return LogFinding(java_errors.root_cause("\n".join(lines[index:])))
+    return None
+
+
+def _last_error(text: str) -> LogFinding | None:
+    for line in reversed(text.splitlines()):
+        found = _LEVEL.search(line)
+        if found:
+            return LogFinding(found["rest"].partition(" - ")[2].strip() or found["rest"].strip())
+    return None

@@ -1,0 +1,206 @@
+"""Taking a cluster away, and staying until it is gone.
+
+Deleting the Deployment is enough for Kubernetes: it owns all else, and the garbage collector
+follows. But the caller wants to know when the names are free and the pods have ended. So: delete by
+uid, then wait for the Deployment, the pods, the Services and the ConfigMaps, in that order of
+telling what is still there.
+
+Background deletion, not foreground: foreground would take the TaskManagers first, and a JobManager
+that is still alive would ask for new ones.
+
+ConfigMaps of high availability have no owner and outlive the cluster on purpose: the next cluster
+of the same name recovers its jobs from them. They are removed only on demand, after all pods have
+ended, since a living JobManager writes them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from kubeflink import objects
+from kubeflink.cluster import endpoint, ownership
+from kubeflink.cluster.clock import Deadline
+from kubeflink.errors import (
+    ClusterError,
+    ClusterNotFoundError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    WaitTimeoutError,
+)
+from kubeflink.kube.client import KubeClient
+from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES, JsonObject, Resource
+from kubeflink.spec import names
+
+HaData: TypeAlias = Literal["keep", "delete"]
+
+GONE_SECONDS = 120.0
+"""The limit of a wait for the end: pods have 30 s, and TaskManagers follow the JobManager."""
+
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 1.0
+
+# In the order in which their remains are told.
+_PARTS: Final = (PODS, SERVICES, CONFIG_MAPS)
+
+
+async def delete(
+    client: KubeClient,
+    cluster_id: str,
+    namespace: str | None = None,
+    *,
+    ha_data: HaData = "keep",
+    wait: bool = True,
+    timeout: float | None = GONE_SECONDS,
+    force: bool = False,
+    on_remaining: Callable[[str], None] | None = None,
+) -> None:
+    """Deletes a cluster and waits until nothing of it is left, within `timeout` seconds.
+
+    A cluster that a Flink operator rules is refused, because the operator would make it again,
+    unless `force` is set. `on_remaining` is told what is still there whenever that changes. Raises
+    ClusterNotFoundError, WaitTimeoutError; a Deployment that is not Flink's counts as no cluster.
+    `ha_data="delete"` always waits. After cancellation Kubernetes goes on deleting.
+    """
+    where = namespace or client.namespace
+    deployment = await _deployment(client, cluster_id, where)
+    if deployment is not None:
+        _check(deployment, cluster_id, where, force=force)
+        await delete_deployment(client, deployment)
+    elif not (ha_data == "delete" and await ha_config_maps(client, cluster_id, where)):
+        raise await endpoint.not_found(client, cluster_id, where)
+    if wait or ha_data == "delete":
+        uid = objects.uid_of(deployment) if deployment is not None else None
+        await wait_gone(client, cluster_id, where, uid=uid, timeout=timeout, tell=on_remaining)
+    if ha_data == "delete":
+        await delete_ha_data(client, cluster_id, where)
+
+
+async def delete_deployment(client: KubeClient, deployment: JsonObject) -> None:
+    """Deletes this very Deployment, in the background; one that is gone already is no error."""
+    name, namespace = objects.name_of(deployment), objects.namespace_of(deployment)
+    try:
+        await client.delete(DEPLOYMENTS, name, namespace, uid=objects.uid_of(deployment))
+    except (NotFoundError, ConflictError):
+        return
+
+
+async def wait_gone(
+    client: KubeClient,
+    cluster_id: str,
+    namespace: str,
+    *,
+    uid: str | None = None,
+    timeout: float | None = GONE_SECONDS,
+    tell: Callable[[str], None] | None = None,
+) -> None:
+    """Waits until a cluster's Deployment, pods, Services and ConfigMaps are gone.
+
+    With the Deployment's `uid`, objects of a cluster that has been made anew are not waited for.
+    """
+    deadline = Deadline.after(timeout)
+    pause, told = _FIRST_PAUSE, ""
+    while True:
+        left = await _remaining(client, cluster_id, namespace, uid)
+        if left is None:
+            return
+        if left != told and tell is not None:
+            tell(left)
+        told = left
+        if not await deadline.pause(pause):
+            raise WaitTimeoutError(
+                f"The Flink cluster {cluster_id} is not gone after {timeout:g} s: {left}",
+                hint=f"Kubernetes goes on; look at it: kubectl get all -l app={cluster_id}"
+                f" -n {namespace}",
+            )
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+async def ha_config_maps(
+    client: KubeClient, cluster_id: str, namespace: str | None = None
+) -> tuple[JsonObject, ...]:
+    """The ConfigMaps of high availability under this name, of a living or of a former cluster."""
+    labels = names.high_availability_labels(cluster_id)
+    return (await client.list(CONFIG_MAPS, namespace, labels=labels)).items
+
+
+async def delete_ha_data(
+    client: KubeClient, cluster_id: str, namespace: str | None = None
+) -> tuple[str, ...]:
+    """Deletes these ConfigMaps, each by its uid; returns their names. The cluster must be gone."""
+    deleted: list[str] = []
+    for config_map in await ha_config_maps(client, cluster_id, namespace):
+        name, where = objects.name_of(config_map), objects.namespace_of(config_map)
+        try:
+            await client.delete(CONFIG_MAPS, name, where, uid=objects.uid_of(config_map))
+        except (NotFoundError, ConflictError):
+            continue
+        deleted.append(name)
+    return tuple(deleted)
+
+
+def recoverable_jobs(config_maps: tuple[JsonObject, ...], cluster_id: str) -> tuple[str, ...]:
+    """The ids of the jobs that a new cluster of this name would recover from such ConfigMaps."""
+    prefix, suffix = f"{cluster_id}-", "-config-map"
+    middles = (objects.name_of(found)[len(prefix) : -len(suffix)] for found in config_maps)
+    return tuple(middle for middle in middles if len(middle) == 32 and middle != "cluster")
+
+
+async def _deployment(client: KubeClient, cluster_id: str, namespace: str) -> JsonObject | None:
+    try:
+        return await client.get(DEPLOYMENTS, names.deployment_name(cluster_id), namespace)
+    except NotFoundError:
+        return None
+
+
+def _check(deployment: JsonObject, cluster_id: str, namespace: str, *, force: bool) -> None:
+    if not ownership.is_of_cluster(deployment, cluster_id):
+        raise ClusterNotFoundError(
+            f"Deployment {cluster_id} in namespace {namespace} is not that of a Flink cluster:"
+            f" {ownership.owner_of(deployment)}",
+            hint="It was left as it is",
+        )
+    ruler = ownership.flink_deployment_of(deployment)
+    if ruler is not None and not force:
+        raise ClusterError(
+            f"The Flink cluster {cluster_id} is ruled by FlinkDeployment {ruler}: its operator"
+            " would make it again",
+            hint=f"Delete that: kubectl delete flinkdeployment {ruler} -n {namespace}",
+        )
+
+
+async def _remaining(
+    client: KubeClient, cluster_id: str, namespace: str, uid: str | None
+) -> str | None:
+    """What is still there, for a message; None if nothing is."""
+    deployment = await _deployment(client, cluster_id, namespace)
+    if deployment is not None and uid in (None, objects.uid_of(deployment)):
+        return f"Deployment {cluster_id} is being deleted"
+    is_renewed = deployment is not None
+    for resource in _PARTS:
+        left = await _names_of(client, resource, cluster_id, namespace, uid if is_renewed else None)
+        if left:
+            return f"{resource.plural} are still there: {', '.join(left)}"
+    return None
+
+
+async def _names_of(
+    client: KubeClient, resource: Resource, cluster_id: str, namespace: str, owner: str | None
+) -> list[str]:
+    """The cluster's own objects of a kind; with `owner` only those that this uid owns.
+
+    The ConfigMaps of high availability are no part of it. Without the right to list a kind, its
+    objects are left to the garbage collector.
+    """
+    labels: Mapping[str, str] = names.common_labels(cluster_id)
+    try:
+        found = (await client.list(resource, namespace, labels=labels)).items
+    except ForbiddenError:
+        return []
+    return [
+        objects.name_of(obj)
+        for obj in found
+        if names.LABEL_CONFIG_MAP_TYPE not in objects.labels_of(obj)
+        and (owner is None or owner in objects.owner_uids(obj))
+    ]

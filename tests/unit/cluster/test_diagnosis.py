@@ -1,0 +1,189 @@
+"""Why a pod does not run: the kinds of trouble that people report, as the API server shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubeflink.cluster import diagnosis
+from kubeflink.cluster.log_diagnosis import explain_log
+
+Json = dict[str, Any]
+
+
+def pod(status: Json, *, component: str = "jobmanager", restart: str = "Always") -> Json:
+    container = {
+        "name": "flink-main-container",
+        "image": "flink:9.9",
+        "resources": {
+            "requests": {"cpu": "2.0", "memory": "1728Mi"},
+            "limits": {"cpu": "2.0", "memory": "1728Mi"},
+        },
+    }
+    return {
+        "kind": "Pod",
+        "metadata": {"name": "demo-7f", "labels": {"app": "demo", "component": component}},
+        "spec": {"containers": [container], "restartPolicy": restart},
+        "status": status,
+    }
+
+
+def container(**status: Any) -> Json:
+    entry = {"name": "flink-main-container", "image": "flink:9.9", "ready": False, **status}
+    return {"phase": "Pending", "containerStatuses": [entry]}
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "is_final_at_once"),
+    [
+        ("ErrImagePull", "flink:9.9 cannot be pulled", False),
+        ("ImagePullBackOff", "flink:9.9 cannot be pulled", False),
+        ("ErrImageNeverPull", "may not be pulled", True),
+        ("InvalidImageName", "no valid image name", True),
+        ("CreateContainerConfigError", 'secret "s3" not found', False),
+        ("RunContainerError", "cannot be started", False),
+    ],
+)
+def test_waiting_containers(reason: str, words: str, is_final_at_once: bool) -> None:
+    waiting = {"reason": reason, "message": 'secret "s3" not found'}
+
+    found = diagnosis.explain_pod(pod(container(state={"waiting": waiting})))
+
+    assert found is not None
+    assert words in found.sentence
+    assert found.sentence.startswith("JobManager pod demo-7f")
+    assert found.hint
+    assert (found.patience == 0.0) is is_final_at_once
+
+
+@pytest.mark.parametrize("reason", ["ContainerCreating", "PodInitializing"])
+def test_a_start_that_goes_well_has_no_cause(reason: str) -> None:
+    assert diagnosis.explain_pod(pod(container(state={"waiting": {"reason": reason}}))) is None
+
+
+def test_a_pod_without_a_node_tells_what_it_asks_for() -> None:
+    message = "0/3 nodes are available: 3 Insufficient cpu."
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+
+    found = diagnosis.explain_pod(pod({"phase": "Pending", "conditions": [condition]}))
+
+    assert found is not None
+    assert "3 Insufficient cpu" in found.sentence
+    assert "cpu 2.0, memory 1728Mi" in found.sentence
+    assert found.patience is None  # an autoscaler may help
+
+
+def test_oom_killed_names_limit_and_option() -> None:
+    terminated = {"exitCode": 137, "reason": "OOMKilled"}
+    status = container(state={"terminated": terminated})
+
+    found = diagnosis.explain_termination(pod(status, component="taskmanager", restart="Never"))
+
+    assert found is not None
+    assert "TaskManager demo-7f was OOMKilled" in found.sentence
+    assert "1728Mi" in found.sentence
+    assert "taskmanager.memory.process.size" in str(found.hint)
+
+
+def test_evicted() -> None:
+    status = {
+        "phase": "Failed",
+        "reason": "Evicted",
+        "message": "The node was low on resource: memory.",
+    }
+
+    found = diagnosis.explain_pod(pod(status))
+
+    assert found is not None
+    assert "Evicted (The node was low on resource: memory.)" in found.sentence
+
+
+def test_a_crash_loop_is_told_by_the_log_of_the_last_run() -> None:
+    status = container(
+        state={"waiting": {"reason": "CrashLoopBackOff"}},
+        lastState={"terminated": {"exitCode": 1, "reason": "Error"}},
+        restartCount=2,
+    )
+    log = (
+        "2026-01-01 ERROR o.a.f.r.e.ClusterEntrypoint [] - Could not start cluster entrypoint.\n"
+        "org.apache.flink.runtime.entrypoint.ClusterEntrypointException: Failed to initialize\n"
+        "\tat a.B.c(B.java:1)\n"
+        "Caused by: java.net.UnknownHostException: demo.default: Name or service not known\n"
+        "\t... 3 more\n"
+    )
+
+    found = diagnosis.explain_pod(pod(status), log=log)
+
+    assert found is not None
+    assert found.patience == 0.0
+    assert found.sentence == (
+        "JobManager pod demo-7f ended with exit code 1: "
+        "UnknownHostException: demo.default: Name or service not known"
+    )
+
+
+def test_the_first_crash_of_a_deployment_may_pass_but_not_that_of_a_bare_pod() -> None:
+    status = container(state={"terminated": {"exitCode": 1, "reason": "Error"}})
+
+    assert diagnosis.explain_pod(pod(status)).patience > 0  # type: ignore[union-attr, operator]
+    assert diagnosis.explain_pod(pod(status, restart="Never")).patience == 0  # type: ignore[union-attr]
+
+
+def test_volumes_that_cannot_be_mounted_are_told_by_events() -> None:
+    event = {
+        "type": "Warning",
+        "reason": "FailedMount",
+        "message": 'MountVolume.SetUp failed for volume "x" : secret "x" not found',
+    }
+    status = container(state={"waiting": {"reason": "ContainerCreating"}})
+
+    found = diagnosis.explain_pod(pod(status), [event])
+
+    assert found is not None
+    assert 'secret "x" not found' in found.sentence
+
+
+def test_a_deployment_that_may_not_make_pods() -> None:
+    message = 'pods "demo-" is forbidden: error looking up service account: serviceaccount "x"'
+    condition = {"type": "ReplicaFailure", "status": "True", "message": message}
+    deployment = {"metadata": {"name": "demo"}, "status": {"conditions": [condition]}}
+
+    found = diagnosis.diagnose(diagnosis.Observed(deployment, []))
+
+    assert found is not None
+    assert "kubernetes.service-account" in str(found.hint)
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "hint"),
+    [
+        ("exec /docker-entrypoint.sh: exec format error", "architecture", "node-selector"),
+        ("FlinkException: Number of retries has been exhausted.", "watch", "watch"),
+        (
+            'pods is forbidden: User "system:serviceaccount:ns:default" cannot list resource '
+            '"pods" in API group "" in the namespace "ns"',
+            'account "system:serviceaccount:ns:default" may not list pods',
+            "Role",
+        ),
+        ("Renew deadline reached after 15 seconds", "renew", "1.18.1"),
+        ("java.lang.OutOfMemoryError: Metaspace", "metaspace", "jvm-metaspace.size"),
+        (
+            "Could not find a file system implementation for scheme 's3'.",
+            "s3://",
+            "ENABLE_BUILT_IN_PLUGINS",
+        ),
+    ],
+)
+def test_known_sentences_of_logs(line: str, words: str, hint: str) -> None:
+    found = explain_log(f"some line\n{line}\nanother line\n")
+
+    assert found is not None
+    assert words in found.sentence
+    assert hint in str(found.hint)
+
+
+def test_other_logs() -> None:
+    assert explain_log("") is None
+    assert explain_log("2026 INFO all is well\n") is None
+    assert explain_log("2026 ERROR a.b.C [] - it broke\n") is not None
