@@ -8,17 +8,16 @@ not as a comparison of numbers.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kubeflink.errors import ConfigurationError
 
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
+_VERSION = r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?"
 # Anything that has a version in an image tag: `1.20.5-scala_2.12-java17`, `my-2.3`, `v1.20`.
-_IN_TAG = re.compile(r"(?<![\d.])v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,3}))?(?![\d])")
+_IN_TAG = r"(?<![\d.])v?(\d{1,2})\.(\d{1,2})(?:\.(\d{1,3}))?(?!\d)"
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class FlinkVersion:
+class FlinkVersion(NamedTuple):
     """A released version of Flink; patch levels of one minor version behave alike."""
 
     major: int
@@ -34,7 +33,7 @@ class FlinkVersion:
 
         Raises `ConfigurationError` for anything else and for versions that are not supported.
         """
-        match = _VERSION.fullmatch(text.strip())
+        match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
         if match is None:
             raise ConfigurationError(f"{text!r} is no Flink version", hint=_supported_hint())
         release = (int(match[1]), int(match[2]))
@@ -125,6 +124,26 @@ class FlinkVersion:
         """`kubernetes.persistent-volume-claims` (2.3)."""
         return self._from(2, 3)
 
+    @property
+    def sets_taskmanager_java_home(self) -> bool:
+        """Whether TaskManager containers get `env.java.home` as `JAVA_HOME` (2.0)."""
+        return self._from(2, 0)
+
+    @property
+    def writes_empty_lists(self) -> bool:
+        """Whether the client sets list options that have no elements (up to 1.20)."""
+        return not self._from(2, 0)
+
+    @property
+    def names_state_recovery(self) -> bool:
+        """Whether savepoints to start from are `execution.state-recovery.*` (1.20)."""
+        return self._from(1, 20)
+
+    @property
+    def fetches_programs(self) -> bool:
+        """Whether an application's program may be at a remote address (1.19)."""
+        return self._from(1, 19)
+
     # --- command line ---
 
     @property
@@ -172,7 +191,7 @@ def version_of_image(image: str) -> FlinkVersion | None:
     if not separator:
         return None
     recorded = {version.release: version for version in SUPPORTED}
-    for match in _IN_TAG.finditer(tag):
+    for match in re.finditer(_IN_TAG, tag, re.ASCII):
         known = recorded.get((int(match[1]), int(match[2])))
         if known is not None:
             patch = known.patch if match[3] is None else int(match[3])

@@ -1,0 +1,206 @@
+"""What Flink's client sets before it deploys a cluster.
+
+The configuration of a cluster is not only what the user wrote: `KubernetesClusterDescriptor`, the
+command line and `ApplicationConfiguration` add the entry point, fixed ports (a Service needs them),
+and in application mode the whole program. The JobManager reads all this from the mounted file.
+"""
+
+from __future__ import annotations
+
+from kubeflink.config import Configuration
+from kubeflink.config.options import (
+    blob,
+    core,
+    deployment,
+    high_availability,
+    jobmanager,
+    kubernetes,
+    pipeline,
+    python,
+    rest,
+    taskmanager,
+)
+from kubeflink.config.options.option import Option
+from kubeflink.errors import ConfigurationError, UsageError
+from kubeflink.spec import names
+from kubeflink.spec.parameters import (
+    APPLICATION,
+    SESSION,
+    fixed_port,
+    is_high_availability_on,
+)
+from kubeflink.spec.program import Program, absolute_uri, scheme_of
+
+EXECUTION_MODE = "internal.cluster.execution-mode"
+SESSION_ENTRY_POINT = "org.apache.flink.kubernetes.entrypoint.KubernetesSessionClusterEntrypoint"
+APPLICATION_ENTRY_POINT = (
+    "org.apache.flink.kubernetes.entrypoint.KubernetesApplicationClusterEntrypoint"
+)
+
+BLOB_SERVER_PORT = 6124
+TASKMANAGER_RPC_PORT = 6122
+REST_PORT = 8081
+
+DEFAULT_CLAIM_MODE = "NO_CLAIM"
+
+
+def session_configuration(configuration: Configuration) -> Configuration:
+    """The configuration of a session cluster as it is deployed.
+
+    A cluster id is made up where there is none. Raises `ConfigurationError` for a cluster id that
+    cannot be one and for a port that is a range.
+    """
+    return _deployed(configuration, SESSION, SESSION_ENTRY_POINT)
+
+
+def application_configuration(configuration: Configuration, program: Program) -> Configuration:
+    """The configuration of an application cluster that runs this program, as it is deployed.
+
+    A cluster id is made up where there is none. Raises `ConfigurationError` as
+    `session_configuration` does, and `UsageError` for a program that such a cluster cannot reach.
+    """
+    _check_program(configuration, program)
+    configuration = configuration.with_values(_program_options(configuration, program))
+    configuration = configuration.with_values(_application_options(configuration, program))
+    return _deployed(configuration, APPLICATION, APPLICATION_ENTRY_POINT)
+
+
+def deployment_target(configuration: Configuration) -> str:
+    """`kubernetes-session` or `kubernetes-application`, of a configuration as it is deployed."""
+    target = configuration.get(deployment.EXECUTION_TARGET)
+    return APPLICATION if target == APPLICATION else SESSION
+
+
+# --- both kinds of clusters ------------------------------------------------------------------
+
+
+def _deployed(configuration: Configuration, target: str, entry_point: str) -> Configuration:
+    cluster_id = configuration.get(kubernetes.CLUSTER_ID)
+    if cluster_id is None:
+        cluster_id = names.random_cluster_id()
+    names.validate_cluster_id(cluster_id, configuration.origin(kubernetes.CLUSTER_ID.key))
+    values: dict[str, object] = {
+        kubernetes.CLUSTER_ID.key: cluster_id,
+        deployment.EXECUTION_TARGET.key: target,
+        EXECUTION_MODE: "NORMAL",
+        kubernetes.INTERNAL_JOBMANAGER_ENTRYPOINT_CLASS.key: entry_point,
+    }
+    values |= _fixed(configuration, blob.SERVER_PORT, BLOB_SERVER_PORT)
+    values |= _fixed(configuration, taskmanager.RPC_PORT, TASKMANAGER_RPC_PORT)
+    values |= _fixed(configuration, rest.BIND_PORT, REST_PORT)
+    if is_high_availability_on(configuration):
+        values[high_availability.CLUSTER_ID.key] = cluster_id
+        rpc_port = configuration.get(jobmanager.RPC_PORT)
+        values |= _fixed(configuration, high_availability.JOBMANAGER_PORT, rpc_port)
+    return configuration.with_values(values)
+
+
+def _fixed(configuration: Configuration, option: Option[str], port: int) -> dict[str, object]:
+    """A port for an option that leaves it open (`checkAndUpdatePortConfigOption`)."""
+    return {option.key: str(port)} if fixed_port(configuration, option) == 0 else {}
+
+
+# --- programs --------------------------------------------------------------------------------
+
+
+def _program_options(configuration: Configuration, program: Program) -> dict[str, object]:
+    """What Flink's command line makes of the options of a run (`ProgramOptions`)."""
+    jars = [] if program.uri is None else [absolute_uri(program.uri)]
+    values: dict[str, object] = {
+        deployment.EXECUTION_ATTACHED.key: not program.detached,
+        deployment.EXECUTION_SHUTDOWN_ON_ATTACHED_EXIT.key: program.shutdown_on_attached_exit,
+        **_list_value(configuration, pipeline.CLASSPATHS.key, list(program.classpaths)),
+        **_list_value(configuration, pipeline.JARS.key, jars),
+        **_recovery_options(configuration, program),
+        **_python_options(program),
+    }
+    if program.parallelism is not None:
+        values[core.PARALLELISM_DEFAULT.key] = program.parallelism
+    return values
+
+
+def _application_options(configuration: Configuration, program: Program) -> dict[str, object]:
+    """The program itself (`ApplicationConfiguration`)."""
+    key = deployment.INTERNAL_APPLICATION_PROGRAM_ARGS.key
+    values = _list_value(configuration, key, program.program_arguments)
+    if program.entry_class is not None:
+        values[deployment.INTERNAL_APPLICATION_MAIN.key] = program.entry_class
+    return values
+
+
+def _list_value(configuration: Configuration, key: str, items: list[str]) -> dict[str, object]:
+    """A list option; Flink 2 leaves one without elements alone, earlier versions empty it."""
+    return {key: items} if items or configuration.version.writes_empty_lists else {}
+
+
+def _recovery_options(configuration: Configuration, program: Program) -> dict[str, object]:
+    """From which savepoint to start (`SavepointRestoreSettings`), under the version's names."""
+    if configuration.version.names_state_recovery:
+        path = "execution.state-recovery.path"
+        ignore = "execution.state-recovery.ignore-unclaimed-state"
+        mode = "execution.state-recovery.claim-mode"
+    else:
+        path = "execution.savepoint.path"
+        ignore = "execution.savepoint.ignore-unclaimed-state"
+        mode = "execution.savepoint-restore-mode"
+    values: dict[str, object] = {
+        ignore: program.allow_non_restored_state,
+        mode: program.claim_mode or DEFAULT_CLAIM_MODE,
+    }
+    if program.savepoint_path is not None:
+        values[path] = program.savepoint_path
+    return values
+
+
+def _python_options(program: Program) -> dict[str, object]:
+    if program.python is None:
+        return {}
+    texts: dict[str, str | None] = {
+        python.FILES.key: program.python.files,
+        python.ARCHIVES.key: program.python.archives,
+        python.REQUIREMENTS.key: program.python.requirements,
+        python.EXECUTABLE.key: program.python.executable,
+        python.CLIENT_EXECUTABLE.key: program.python.client_executable,
+        python.PYTHONPATH.key: program.python.python_path,
+    }
+    return {key: text for key, text in texts.items() if text is not None}
+
+
+def _check_program(configuration: Configuration, program: Program) -> None:
+    """Refuse what the pods cannot reach. A Python program is looked for in the image."""
+    if program.python is not None:
+        if not program.python.entry:
+            raise UsageError("a Python program needs a script (-py) or a module (-pym)")
+        return
+    if program.uri is None:
+        raise UsageError("an application needs a program: a jar, or a Python script or module")
+    scheme = scheme_of(program.uri)
+    if scheme == "local":
+        return
+    if scheme == "file":
+        _refuse_client_file(configuration, program.uri)
+    elif not configuration.version.fetches_programs:
+        raise ConfigurationError(
+            f"Flink {configuration.version} runs only a program that is in the image, "
+            f"not {program.uri}",
+            hint="Give its path there, such as local:///opt/flink/usrlib/job.jar.",
+        )
+
+
+def _refuse_client_file(configuration: Configuration, uri: str) -> None:
+    """A file of this machine is of no use to the JobManager, unless it is uploaded."""
+    enabled, target = (
+        kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED,
+        kubernetes.ARTIFACTS_LOCAL_UPLOAD_TARGET,
+    )
+    can_upload = configuration.version.uploads_artifacts
+    if can_upload and configuration.get(enabled) and configuration.get(target):
+        return
+    upload = f" or have it uploaded with {enabled.key}=true and {target.key}" if can_upload else ""
+    raise UsageError(
+        f"the program {uri} is a file of this machine, which the pods do not have",
+        hint=f"Give its path in the image, such as local:///opt/flink/usrlib/job.jar,{upload}".rstrip(
+            ","
+        )
+        + ".",
+    )

@@ -1,0 +1,294 @@
+"""Pod templates: the user's file with a pod, on top of which Flink puts its own parts.
+
+Flink reads a template with a lenient parser: a field that Kubernetes does not know is dropped
+without a word, and so is a whole block that is indented wrongly. Here the file is read along
+Kubernetes' schema. An unknown field is left out as well, and reported with its line and the field
+that was most likely meant; a value of the wrong form is an error.
+
+Reading along the schema also settles what a plain scalar is: where Kubernetes has text, `yes`,
+`1.10` and `007` are text as they stand, whatever a YAML parser would make of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import yaml
+
+from kubeflink.config import Notice
+from kubeflink.errors import TemplateError
+from kubeflink.objects import JsonObject
+from kubeflink.spec import names
+from kubeflink.spec.schema import POD, FieldType, Schema, nearest, pod_schema
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_INT = re.compile(r"[-+]?\d+")
+_NULLS = ("", "~", "null", "Null", "NULL")
+_MERGE_KEY = "<<"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """What a template says.
+
+    `spec` has the containers but for the main one, which is `main_container`, empty where the
+    template has none. `text` is the file as it is, for shipping. `contents` names what the template
+    brings along, such as `volume data` or `label team`.
+    """
+
+    source: str
+    text: str
+    metadata: JsonObject = field(default_factory=dict)
+    spec: JsonObject = field(default_factory=dict)
+    main_container: JsonObject = field(default_factory=dict)
+    contents: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+def read_pod_template(text: str, source: str) -> PodTemplate:
+    """Read a template; `source` is its file, for messages.
+
+    Raises `TemplateError` with the line for what is no YAML, no pod, or has a value of the wrong
+    form. Everything else that is strange becomes a notice.
+    """
+    reader = _Reader(source, pod_schema())
+    pod = reader.pod(_root(text, source))
+    spec = dict(pod.get("spec") or {})
+    containers = spec.get("containers", [])
+    main = [item for item in containers if item.get("name") == names.MAIN_CONTAINER]
+    spec["containers"] = [item for item in containers if item.get("name") != names.MAIN_CONTAINER]
+    notices = [*reader.notices, *_remarks(spec, main, source)]
+    return PodTemplate(
+        source,
+        text,
+        metadata=pod.get("metadata") or {},
+        spec=spec,
+        main_container=main[-1] if main else {},
+        contents=tuple(_contents(pod)),
+        notices=tuple(map(Notice, notices)),
+    )
+
+
+def _root(text: str, source: str) -> yaml.MappingNode:
+    try:
+        nodes = list(yaml.compose_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source} line {mark.line + 1}" if mark else source
+        raise TemplateError(f"pod template {where} is no YAML: {error.problem}") from error
+    except yaml.YAMLError as error:
+        raise TemplateError(f"pod template {source} is no YAML: {error}") from error
+    if not nodes:
+        raise TemplateError(f"pod template {source} is empty", hint="It must describe a Pod.")
+    if len(nodes) > 1:
+        raise TemplateError(f"pod template {source} has {len(nodes)} documents; one Pod is needed")
+    if not isinstance(nodes[0], yaml.MappingNode):
+        raise TemplateError(f"pod template {source} describes no object; a Pod is needed")
+    return nodes[0]
+
+
+# --- reading along the schema ----------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Turns YAML nodes into JSON values of the types that the schema asks for."""
+
+    source: str
+    schema: Schema
+    notices: list[str] = field(default_factory=list)
+
+    def pod(self, root: yaml.MappingNode) -> JsonObject:
+        pod: JsonObject = self._object(root, POD, "")
+        kind = pod.get("kind", POD)
+        if kind != POD:
+            raise TemplateError(
+                f"pod template {self.source} describes a {kind}; a Pod is needed",
+                hint="Of a Deployment, what stands below spec.template is a Pod.",
+            )
+        return pod
+
+    def _object(self, node: yaml.Node, type_name: str, path: str) -> JsonObject:
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, path, "must be a mapping")
+        fields = self.schema.fields(type_name) or {}
+        result: JsonObject = {}
+        for name, value_node in self._entries(node, path):
+            if name in fields:
+                value = self._value(value_node, fields[name], f"{path}.{name}".lstrip("."))
+                if value is not None:
+                    result[name] = value
+            else:
+                self._unknown_field(value_node, type_name, path, name)
+        self._missing_fields(node, fields, result, path)
+        return result
+
+    def _entries(self, node: yaml.MappingNode, path: str) -> Iterator[tuple[str, yaml.Node]]:
+        """The entries of a mapping, merge keys expanded; its own entries win over merged ones."""
+        own: dict[str, yaml.Node] = {}
+        merged: dict[str, yaml.Node] = {}
+        for key_node, value_node in node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if not isinstance(key, str):
+                raise self._error(key_node, path, "has a key that is no text")
+            if key == _MERGE_KEY and key_node.style is None:
+                for entry, entry_node in self._merged(value_node, path):
+                    merged.setdefault(entry, entry_node)
+            elif key in own:
+                raise self._error(key_node, f"{path}.{key}".lstrip("."), "is there twice")
+            else:
+                own[key] = value_node
+        yield from ({**merged, **own}).items()
+
+    def _merged(self, node: yaml.Node, path: str) -> Iterator[tuple[str, yaml.Node]]:
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        for item in nodes:
+            if not isinstance(item, yaml.MappingNode):
+                raise self._error(item, path, "merges something that is no mapping")
+            yield from self._entries(item, path)
+
+    def _value(self, node: yaml.Node, field_type: FieldType, path: str) -> Any:
+        if _is_null(node):
+            return None
+        if field_type.is_list:
+            if not isinstance(node, yaml.SequenceNode):
+                raise self._error(node, path, "must be a list")
+            items = enumerate(node.value)
+            return [self._value(n, field_type.of_items, f"{path}[{i}]") for i, n in items]
+        if field_type.is_map:
+            if not isinstance(node, yaml.MappingNode):
+                raise self._error(node, path, "must be a mapping")
+            entries = self._entries(node, path)
+            return {k: self._value(n, field_type.of_items, f"{path}.{k}") for k, n in entries}
+        if self.schema.fields(field_type.name) is not None:
+            return self._object(node, field_type.name, path)
+        if field_type.name == "any":
+            return yaml.safe_load(yaml.serialize(node))
+        return self._scalar(node, field_type.name, path)
+
+    def _scalar(self, node: yaml.Node, wanted: str, path: str) -> str | int | float | bool:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._error(node, path, f"must be {_SCALARS[wanted]}")
+        text: str = node.value
+        match wanted:
+            case "str":
+                return text
+            case "intstr":
+                return int(text) if node.style is None and _INT.fullmatch(text) else text
+            case "int" if _INT.fullmatch(text):
+                return int(text)
+            case "bool" if text.lower() in ("true", "false"):
+                return text.lower() == "true"
+            case "float":
+                try:
+                    return float(text)
+                except ValueError:
+                    pass
+        raise self._error(node, path, f"must be {_SCALARS[wanted]}, not {text!r}")
+
+    def _unknown_field(self, node: yaml.Node, type_name: str, path: str, name: str) -> None:
+        where = f"pod template {self.source} line {node.start_mark.line + 1}"
+        parent = f" in {path}" if path else ""
+        message = f"{where}: Kubernetes knows no field {name!r}{parent}; it is left out"
+        self.notices.append(message + self._advice(type_name, name))
+
+    def _advice(self, type_name: str, name: str) -> str:
+        fields = self.schema.texts(type_name)
+        if meant := nearest(name, fields):
+            return f" (did you mean {meant!r}?)"
+        homes = self.schema.homes(name, POD)
+        if len(homes) in (1, 2):
+            return f" (it belongs into {' or '.join(homes)}: is the indentation right?)"
+        return ""
+
+    def _missing_fields(
+        self, node: yaml.Node, fields: Mapping[str, FieldType], found: JsonObject, path: str
+    ) -> None:
+        # The containers of a template may all come from Flink.
+        missing = [n for n, t in fields.items() if t.required and n not in found]
+        for name in missing:
+            if (path, name) != ("spec", "containers"):
+                where = f"pod template {self.source} line {node.start_mark.line + 1}"
+                self.notices.append(f"{where}: {path} has no {name}; Kubernetes will refuse it")
+
+    def _error(self, node: yaml.Node, path: str, problem: str) -> TemplateError:
+        where = f"{self.source} line {node.start_mark.line + 1}"
+        return TemplateError(f"pod template {where}: {path or 'the pod'} {problem}")
+
+
+_SCALARS: Mapping[str, str] = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "intstr": "a number or text",
+}
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _NULLS
+
+
+# --- what is noticed and named ---------------------------------------------------------------
+
+
+def _remarks(spec: JsonObject, main: list[JsonObject], source: str) -> Iterator[str]:
+    containers = [str(item.get("name")) for item in spec["containers"]]
+    if not main:
+        yield from _no_main_container(containers, source)
+    if len(main) > 1:
+        yield f"pod template {source} has {names.MAIN_CONTAINER} {len(main)} times; the last counts"
+    if spec.get("hostNetwork"):
+        yield (
+            f"pod template {source}: hostNetwork has no effect; "
+            "set kubernetes.hostnetwork.enabled instead"
+        )
+
+
+def _no_main_container(containers: list[str], source: str) -> Iterator[str]:
+    if not containers:
+        return
+    near = difflib.get_close_matches(names.MAIN_CONTAINER, containers, n=1, cutoff=0.3)
+    meant = near[0] if near else containers[0]
+    yield (
+        f"pod template {source} has no container {names.MAIN_CONTAINER}, so one is added; "
+        f"if {meant!r} was meant to run Flink, give it that name"
+    )
+
+
+_NAMED: Mapping[str, str] = {
+    "containers": "container",
+    "initContainers": "init container",
+    "volumes": "volume",
+    "imagePullSecrets": "pull secret",
+}
+_NAMED_IN_CONTAINER: Mapping[str, str] = {
+    "env": "environment variable",
+    "ports": "port",
+    "volumeMounts": "mount of",
+}
+Named: TypeAlias = Mapping[str, str]
+
+
+def _contents(pod: JsonObject) -> Iterator[str]:
+    """Names of what a template brings along."""
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    yield from (f"label {key}" for key in metadata.get("labels", ()))
+    yield from (f"annotation {key}" for key in metadata.get("annotations", ()))
+    yield from _named(spec, _NAMED)
+    yield from (name for name in spec if name not in _NAMED)
+    for container in spec.get("containers", ()):
+        if container.get("name") == names.MAIN_CONTAINER:
+            yield from _named(container, _NAMED_IN_CONTAINER)
+            yield from (n for n in container if n not in _NAMED_IN_CONTAINER and n != "name")
+
+
+def _named(parent: JsonObject, words: Named) -> Iterator[str]:
+    for name, word in words.items():
+        for entry in parent.get(name, ()):
+            yield f"{word} {entry.get('name', entry.get('containerPort', ''))}"

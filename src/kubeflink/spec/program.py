@@ -1,0 +1,83 @@
+"""The program of an application cluster, and how it is to be run (Flink's `ProgramOptions`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonProgram:
+    """A program in Python: a script or a module, and what it needs.
+
+    `script` (`-py`) and `module` (`-pym`) exclude each other. The other fields are the texts of
+    `-pyfs`, `-pyarch`, `-pyreq`, `-pyexec`, `-pyclientexec` and `-pypath`, as they were given.
+    """
+
+    script: str | None = None
+    module: str | None = None
+    files: str | None = None
+    archives: str | None = None
+    requirements: str | None = None
+    executable: str | None = None
+    client_executable: str | None = None
+    python_path: str | None = None
+
+    @property
+    def entry(self) -> list[str]:
+        """The arguments by which Flink's driver of Python programs finds the program."""
+        if self.module is not None:
+            return ["--pyModule", self.module]
+        return ["--python", self.script] if self.script is not None else []
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program with its arguments and options of the run.
+
+    `uri` is the jar: `local://` for a file of the image, a remote address, or a path of the
+    client's machine; None for a Python program. `parallelism` None leaves it to the configuration.
+    `claim_mode` is `CLAIM`, `NO_CLAIM` or `LEGACY`, None for Flink's default.
+    """
+
+    uri: str | None = None
+    main_class: str | None = None
+    arguments: tuple[str, ...] = ()
+    classpaths: tuple[str, ...] = ()
+    python: PythonProgram | None = None
+    parallelism: int | None = None
+    detached: bool = False
+    shutdown_on_attached_exit: bool = False
+    savepoint_path: str | None = None
+    allow_non_restored_state: bool = False
+    claim_mode: str | None = None
+
+    @property
+    def entry_class(self) -> str | None:
+        """The class whose main method runs; None where the jar's manifest says it."""
+        return PYTHON_DRIVER if self.python is not None else self.main_class
+
+    @property
+    def program_arguments(self) -> list[str]:
+        """The arguments of the main method."""
+        entry = self.python.entry if self.python is not None else []
+        return [*entry, *self.arguments]
+
+
+def absolute_uri(uri: str) -> str:
+    """The address as it is; a `file:` one of a path (`PackagedProgramUtils.resolveURI`)."""
+    if _SCHEME.match(uri):
+        return uri
+    return "file:" + quote(str(Path(uri).absolute()), safe="/!$&'()*+,;=:@~")
+
+
+def scheme_of(uri: str) -> str:
+    """The scheme of an address; `file` for a path."""
+    match = _SCHEME.match(uri)
+    return match[0][:-1].lower() if match else "file"

@@ -1,0 +1,46 @@
+"""Text for the shell in a container's command line, and back.
+
+A TaskManager gets what differs from its mounted configuration as arguments in a line that bash
+reads. Every value is put in single quotes, in which nothing has a meaning to the shell; a single
+quote itself ends the quotes, stands escaped, and begins them again (`BootstrapTools`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+
+
+def single_quoted(text: str) -> str:
+    """The text as one word of a shell, whatever it contains. It must have no NUL."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def dynamic_properties(values: Mapping[str, str]) -> str:
+    """`-Dkey='value'` for each entry, in the order of the mapping."""
+    return " ".join(f"-D{key}={single_quoted(value)}" for key, value in values.items())
+
+
+def parse_dynamic_properties(line: str) -> dict[str, str]:
+    """The `-Dkey=value` and `-D key=value` words of a line of arguments; other words are skipped.
+
+    A key without value means true. Variables and substitutions stay as they are written: only the
+    shell of the container could replace them. A line with an open quote has no words at all, as
+    bash would not run it.
+    """
+    try:
+        words = iter(shlex.split(line))
+    except ValueError:
+        return {}
+    return dict(_pairs(words))
+
+
+def _pairs(words: Iterable[str]) -> Iterable[tuple[str, str]]:
+    remaining = iter(words)
+    for word in remaining:
+        if not word.startswith("-D"):
+            continue
+        text = word[2:] or next(remaining, "")
+        key, separator, value = text.partition("=")
+        if key:
+            yield key, value if separator else "true"
