@@ -9,9 +9,8 @@ option's key, then at its fallback keys, then at its older names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kubeflink.config.nesting import nest
 from kubeflink.config.options.kinds import Reading
@@ -27,8 +26,7 @@ PROGRAM = "kubeflink"
 """The origin of values that kubeflink itself sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """One line for the user: nothing is wrong enough to stop, but it may not be what was meant."""
 
     message: str
@@ -37,8 +35,7 @@ class Notice:
         return self.message
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A value and where it came from: `config.yaml line 3`, `-D`, `keyword`."""
 
     value: Value

@@ -56,10 +56,9 @@ _DURATION_NAMES = (
 
 _NUMBER = re.compile(r"([0-9]*)(.*)", re.DOTALL)
 # java.time.Duration.parse: days as 24 hours, and a fraction of seconds only.
-_ISO = re.compile(
+_ISO = (
     r"P(?:(?P<d>[+-]?\d+)D)?"
-    r"(?:T(?=[\d+-])(?:(?P<h>[+-]?\d+)H)?(?:(?P<m>[+-]?\d+)M)?(?:(?P<s>[+-]?\d+)(?:[.,](?P<f>\d{0,9}))?S)?)?",
-    re.IGNORECASE | re.ASCII,
+    r"(?:T(?=[\d+-])(?:(?P<h>[+-]?\d+)H)?(?:(?P<m>[+-]?\d+)M)?(?:(?P<s>[+-]?\d+)(?:[.,](?P<f>\d{0,9}))?S)?)?"
 )
 
 
@@ -127,7 +126,7 @@ def _split(text: str, examples: str) -> tuple[int, str]:
 
 
 def _parse_iso(text: str) -> timedelta:
-    match = _ISO.fullmatch(text)
+    match = re.fullmatch(_ISO, text, re.IGNORECASE | re.ASCII)
     if match is None or not any(match.group("d", "h", "m", "s")):
         raise ValueError(
             "it is neither a number with a unit (10 s) nor an ISO 8601 duration (PT10S)"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from kubeflink.config.units import (
     MAX_LONG,
@@ -32,8 +32,7 @@ from kubeflink.config.versions import FlinkVersion
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """How a configuration is read: by which version, and whether its file is standard YAML."""
 
     version: FlinkVersion
@@ -56,7 +55,7 @@ class Kind(Generic[T]):
 
 
 _INT = re.compile(r"[-+]?\d+")
-_DOUBLE = re.compile(r"[-+]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFdD]?)", re.ASCII)
+_DOUBLE = r"[-+]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?[fFdD]?)"
 
 
 def _string(raw: object, _reading: Reading) -> str:
@@ -83,7 +82,7 @@ def _whole_number(raw: object, largest: int) -> int:
 
 def _double(raw: object, _reading: Reading) -> float:
     text = text_of(raw).strip()
-    if _DOUBLE.fullmatch(text) is None:
+    if re.fullmatch(_DOUBLE, text, re.ASCII) is None:
         raise ValueError(_empty_or("a number is needed", text))
     return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text)
 

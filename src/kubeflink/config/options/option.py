@@ -29,8 +29,10 @@ class Option(Generic[T]):
     `default` is None where Flink has none; then `T` includes None. `fallback_keys` are other
     options whose value counts where this one is not set; `deprecated_keys` are its older names.
     Flink looks at the fallback keys first. `since` and `until` are the first and last minor
-    versions that have it, `deprecated_since` the first that discourages it. `earlier` holds what
-    was different up to and including a minor version, as fields of this class.
+    versions that have it, `deprecated_since` the first that discourages it. `minimum` and
+    `maximum` bound what makes sense, be it checked by Flink, by Kubernetes or by nobody. `earlier`
+    holds what was different up to and including a minor version, as fields of this class.
+    `{version}` in a default stands for the version.
     """
 
     key: str
@@ -44,6 +46,8 @@ class Option(Generic[T]):
     until: Release | None = None
     deprecated_since: Release | None = None
     secret: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
     earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ()
 
     @property
@@ -63,21 +67,38 @@ class Option(Generic[T]):
 
     def at(self, version: FlinkVersion) -> Option[T]:
         """The declaration as this version has it."""
+        found = self
         for last, fields in self.earlier:
             if version.release <= last:
-                return replace(self, earlier=(), **fields)
-        return self
+                found = replace(self, earlier=(), **fields)
+                break
+        if isinstance(found.default, str) and "{version}" in found.default:
+            found = replace(found, default=found.default.replace("{version}", str(version)))
+        return found
 
     def read(self, raw: object, reading: Reading) -> T:
         """The typed value of a raw one; `ValueError` with the reason if it cannot be."""
-        if not self.choices:
-            value: T = self.kind.read(raw, reading)
-            return value
-        text = text_of(raw)
-        for choice in self.choices:
-            if choice.lower() == text.lower():
-                return choice  # type: ignore[return-value]  # an option with choices is of text
-        raise ValueError(f"it must be one of {', '.join(self.choices)}")
+        if self.choices:
+            choice: T = _choice(text_of(raw), self.choices)  # type: ignore[assignment]
+            return choice
+        value: T = self.kind.read(raw, reading)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            self._check_range(value)
+        return value
+
+    def _check_range(self, number: float) -> None:
+        # Written so that NaN fails as well.
+        if self.minimum is not None and not number >= self.minimum:
+            raise ValueError(f"it must be at least {self.minimum}")
+        if self.maximum is not None and not number <= self.maximum:
+            raise ValueError(f"it must be at most {self.maximum}")
+
+
+def _choice(text: str, choices: tuple[str, ...]) -> str:
+    for choice in choices:
+        if choice.lower() == text.lower():
+            return choice
+    raise ValueError(f"it must be one of {', '.join(choices)}")
 
 
 @overload
@@ -93,6 +114,8 @@ def option(
     until: Release | None = ...,
     deprecated_since: Release | None = ...,
     secret: bool = ...,
+    minimum: float | None = ...,
+    maximum: float | None = ...,
     earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ...,
 ) -> Option[S | None]: ...
 
@@ -111,6 +134,8 @@ def option(
     until: Release | None = ...,
     deprecated_since: Release | None = ...,
     secret: bool = ...,
+    minimum: float | None = ...,
+    maximum: float | None = ...,
     earlier: tuple[tuple[Release, Mapping[str, Any]], ...] = ...,
 ) -> Option[S]: ...
 

@@ -1,4 +1,4 @@
-"""Options of Flink, family web."""
+"""Options of the web UI (`WebOptions`)."""
 
 from __future__ import annotations
 
@@ -12,36 +12,88 @@ ACCESS_CONTROL_ALLOW_ORIGIN = option(
     STRING,
     "*",
     deprecated_keys=("jobmanager.web.access-control-allow-origin",),
+    about="Value of the CORS header in REST answers.",
 )
 REFRESH_INTERVAL = option(
     "web.refresh-interval",
     MILLISECONDS,
     timedelta(seconds=3),
     deprecated_keys=("jobmanager.web.refresh-interval",),
+    about="How often the web UI asks for news.",
 )
-TMPDIR = option("web.tmpdir", STRING, "/tmp", deprecated_keys=("jobmanager.web.tmpdir",))
-UPLOAD_DIR = option("web.upload.dir", STRING, deprecated_keys=("jobmanager.web.upload.dir",))
-HISTORY = option("web.history", INTEGER, 5, deprecated_keys=("jobmanager.web.history",))
-LOG_PATH = option("web.log.path", STRING, deprecated_keys=("jobmanager.web.log.path",))
+TMPDIR = option(
+    "web.tmpdir",
+    STRING,
+    "/tmp",
+    deprecated_keys=("jobmanager.web.tmpdir",),
+    about="Directory for files of the web UI.",
+)
+UPLOAD_DIR = option(
+    "web.upload.dir",
+    STRING,
+    deprecated_keys=("jobmanager.web.upload.dir",),
+    about="Directory for uploaded jars; below web.tmpdir if unset.",
+)
+HISTORY = option(
+    "web.history",
+    INTEGER,
+    5,
+    deprecated_keys=("jobmanager.web.history",),
+    about="How many finished jobs the web UI shows.",
+)
+LOG_PATH = option(
+    "web.log.path",
+    STRING,
+    deprecated_keys=("jobmanager.web.log.path",),
+    about="Log file of the JobManager, for the web UI.",
+)
 SUBMIT_ENABLE = option(
-    "web.submit.enable", BOOLEAN, True, deprecated_keys=("jobmanager.web.submit.enable",)
+    "web.submit.enable",
+    BOOLEAN,
+    True,
+    deprecated_keys=("jobmanager.web.submit.enable",),
+    about="Whether jars can be uploaded and run through REST and web UI.",
 )
-CANCEL_ENABLE = option("web.cancel.enable", BOOLEAN, True)
-RESCALE_ENABLE = option("web.rescale.enable", BOOLEAN, True, since=(1, 18))
+CANCEL_ENABLE = option(
+    "web.cancel.enable", BOOLEAN, True, about="Whether jobs can be cancelled in the web UI."
+)
+RESCALE_ENABLE = option(
+    "web.rescale.enable",
+    BOOLEAN,
+    True,
+    since=(1, 18),
+    about="Whether jobs can be rescaled in the web UI.",
+)
 CHECKPOINTS_HISTORY = option(
-    "web.checkpoints.history", INTEGER, 10, deprecated_keys=("jobmanager.web.checkpoints.history",)
+    "web.checkpoints.history",
+    INTEGER,
+    10,
+    deprecated_keys=("jobmanager.web.checkpoints.history",),
+    about="How many checkpoints per job are remembered.",
 )
-EXCEPTION_HISTORY_SIZE = option("web.exception-history-size", INTEGER, 16)
+EXCEPTION_HISTORY_SIZE = option(
+    "web.exception-history-size", INTEGER, 16, about="How many failures per job are remembered."
+)
 ADAPTIVE_SCHEDULER_RESCALE_HISTORY_SIZE = option(
-    "web.adaptive-scheduler.rescale-history.size", INTEGER, 0, since=(2, 3)
+    "web.adaptive-scheduler.rescale-history.size",
+    INTEGER,
+    0,
+    since=(2, 3),
+    about="How many rescalings per job are remembered.",
 )
-TIMEOUT = option("web.timeout", MILLISECONDS, timedelta(minutes=10))
+TIMEOUT = option(
+    "web.timeout",
+    MILLISECONDS,
+    timedelta(minutes=10),
+    about="How long the REST server waits for the JobManager.",
+)
 ADDRESS = option(
     "web.address",
     STRING,
     deprecated_keys=("jobmanager.web.address",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Address of the web UI; the older name of rest.bind-address.",
 )
 PORT = option(
     "web.port",
@@ -50,6 +102,7 @@ PORT = option(
     deprecated_keys=("jobmanager.web.port",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Port of the web UI; the older name of rest.port.",
 )
 SSL_ENABLED = option(
     "web.ssl.enabled",
@@ -58,6 +111,7 @@ SSL_ENABLED = option(
     deprecated_keys=("jobmanager.web.ssl.enabled",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Whether the web UI uses TLS; no longer used.",
 )
 BACKPRESSURE_CLEANUP_INTERVAL = option(
     "web.backpressure.cleanup-interval",
@@ -66,6 +120,7 @@ BACKPRESSURE_CLEANUP_INTERVAL = option(
     deprecated_keys=("jobmanager.web.backpressure.cleanup-interval",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="How long figures about backpressure are kept; no longer used.",
 )
 BACKPRESSURE_REFRESH_INTERVAL = option(
     "web.backpressure.refresh-interval",
@@ -74,6 +129,7 @@ BACKPRESSURE_REFRESH_INTERVAL = option(
     deprecated_keys=("jobmanager.web.backpressure.refresh-interval",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Age at which figures about backpressure are made again; no longer used.",
 )
 BACKPRESSURE_NUM_SAMPLES = option(
     "web.backpressure.num-samples",
@@ -82,6 +138,7 @@ BACKPRESSURE_NUM_SAMPLES = option(
     deprecated_keys=("jobmanager.web.backpressure.num-samples",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Samples for figures about backpressure; no longer used.",
 )
 BACKPRESSURE_DELAY_BETWEEN_SAMPLES = option(
     "web.backpressure.delay-between-samples",
@@ -90,4 +147,5 @@ BACKPRESSURE_DELAY_BETWEEN_SAMPLES = option(
     deprecated_keys=("jobmanager.web.backpressure.delay-between-samples",),
     until=(1, 20),
     deprecated_since=(1, 17),
+    about="Pause between samples for backpressure; no longer used.",
 )
