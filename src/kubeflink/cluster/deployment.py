@@ -86,7 +86,7 @@ async def deploy(client: KubeClient, spec: JobManagerSpec) -> Deployed:
     otherwise the error of the request that failed. After cancellation nothing is left either, as
     far as the API server can still be reached.
     """
-    attempt = _Attempt(client, objects.name_of(spec.deployment), _namespace(client, spec))
+    attempt = _Attempt(client, spec.cluster_id, spec.namespace)
     try:
         deployment = await attempt.create_deployment(spec.deployment)
         made = [await attempt.create_accompanying(obj) for obj in spec.accompanying]
@@ -201,10 +201,6 @@ async def _outcome(task: asyncio.Task[JsonObject]) -> JsonObject | None:
     if task.cancelled() or task.exception() is not None:
         return None
     return task.result()
-
-
-def _namespace(client: KubeClient, spec: JobManagerSpec) -> str:
-    return objects.namespace_of(spec.deployment) or client.namespace
 
 
 def _with_owner(obj: JsonObject, deployment: JsonObject) -> JsonObject:

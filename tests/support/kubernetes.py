@@ -1,0 +1,111 @@
+"""The project's own API server with objects in memory, and just enough around it for clusters.
+
+There is no kubelet: a test says what pods exist and how they are. A garbage collector removes what
+an owner leaves behind, and requests through the service proxy go wherever the test says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubeflink import errors, objects
+from kubeflink.apiserver.deletion import DeleteOptions
+from kubeflink.apiserver.faults import FaultPlan
+from kubeflink.apiserver.server import ApiServer
+from kubeflink.apiserver.store import ObjectStore
+from kubeflink.kube.access import ClusterAccess
+from kubeflink.kube.client import KubeClient
+from kubeflink.kube.exchange import Limits
+from kubeflink.objects import JsonObject, Resource
+
+FLINK_LABELS = {"app": "demo", "type": "flink-native-kubernetes"}
+
+_COLLECTED = (objects.SERVICES, objects.CONFIG_MAPS, objects.PODS, objects.SECRETS)
+
+
+@dataclass
+class Behind:
+    """Where the service proxy leads to: `host:port` by Service name."""
+
+    places: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    async def address(self, namespace: str, service: str, port: str) -> tuple[str, int]:
+        if service not in self.places:
+            raise errors.ServerError(
+                f'no endpoints available for service "{service}"', code=503, reason="Unavailable"
+            )
+        return self.places[service]
+
+
+@dataclass
+class SmallKubernetes:
+    """One API server, its store and a client of it."""
+
+    store: ObjectStore
+    server: ApiServer
+    client: KubeClient
+    behind: Behind
+    faults: FaultPlan
+
+    async def add(self, resource: Resource, obj: JsonObject, namespace: str = "default") -> Any:
+        where = namespace if resource.namespaced else None
+        body = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+        return await self.store.create(resource, where, body)
+
+    async def names(self, resource: Resource, namespace: str = "default") -> list[str]:
+        found = await self.store.list(resource, namespace if resource.namespaced else None)
+        return [objects.name_of(obj) for obj in found.items]
+
+    async def remove(self, resource: Resource, name: str, namespace: str = "default") -> None:
+        with contextlib.suppress(errors.NotFoundError):
+            await self.store.delete(resource, namespace, name, DeleteOptions())
+
+    async def until_asked(self, method: str, path: str) -> None:
+        """Waits until a request of that method, whose path matches, has come in."""
+        for _ in range(1000):
+            if any(
+                re.search(path, seen) for called, seen in self.faults.requests if called == method
+            ):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"no {method} {path}")
+
+    async def collect_garbage(self) -> None:
+        """Removes, again and again, what has an owner that does not exist."""
+        while True:
+            deployments = (await self.store.list(objects.DEPLOYMENTS)).items
+            alive = {objects.uid_of(obj) for obj in deployments}
+            for resource in _COLLECTED:
+                for obj in (await self.store.list(resource)).items:
+                    owners = objects.owner_uids(obj)
+                    if owners and not owners & alive:
+                        where = objects.namespace_of(obj) or ""
+                        await self.remove(resource, objects.name_of(obj), where)
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def small_kubernetes(*, in_cluster: bool = False) -> AsyncIterator[SmallKubernetes]:
+    """One of its own on a free port, ended at the end."""
+    behind, faults = Behind(), FaultPlan()
+    store = ObjectStore(namespaces=("default", "other"))
+    async with ApiServer(store, proxy=behind, faults=faults) as server:
+        access = ClusterAccess(
+            server=server.url, namespace="default", origin="a test", in_cluster=in_cluster
+        )
+        limits = Limits(total=5.0, first_contact=1.0, internal=2.0)
+        async with KubeClient.of(access, environ={}, limits=limits) as client:
+            kubernetes = SmallKubernetes(store, server, client, behind, faults)
+            collector = asyncio.create_task(kubernetes.collect_garbage(), name="collector")
+            try:
+                yield kubernetes
+            finally:
+                collector.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await collector

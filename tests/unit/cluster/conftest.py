@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from kubeflink import config, spec
+from kubeflink.spec import JobManagerSpec
+from support.kubernetes import SmallKubernetes, small_kubernetes
+from support.scripted_server import ScriptedServer, scripted_server
+
+
+@pytest.fixture
+async def kubernetes() -> AsyncIterator[SmallKubernetes]:
+    async with small_kubernetes() as kubernetes:
+        yield kubernetes
+
+
+@pytest.fixture
+async def flink_rest() -> AsyncIterator[ScriptedServer]:
+    async with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
+def demo_spec() -> JobManagerSpec:
+    """What a session cluster called demo consists of."""
+    return _session_spec()
+
+
+@pytest.fixture
+def session_spec() -> Callable[..., JobManagerSpec]:
+    """The same, with options."""
+    return _session_spec
+
+
+def _session_spec(**options: str) -> JobManagerSpec:
+    values = {
+        "kubernetes.cluster-id": "demo",
+        "jobmanager.memory.process.size": "1600m",
+        "taskmanager.memory.process.size": "1728m",
+        **options,
+    }
+    configuration = config.load(conf_dir=None, dynamic=tuple(values.items()), environ={})
+    return spec.build_jobmanager(spec.session_configuration(configuration), environ={})
