@@ -13,7 +13,7 @@ that purpose, since the objects are to be exactly Flink's.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +33,8 @@ from kubeflink.objects import JsonObject, Resource
 
 if TYPE_CHECKING:
     import httpx2
+
+    from kubeflink.kube.connection import ClusterTransport
 
 PAGE = 500
 """Objects per page of a list, as kubectl has it."""
@@ -78,6 +80,7 @@ class KubeClient:
     access: ClusterAccess
     namespace: str
     exchange: Exchange = field(repr=False)
+    transport: ClusterTransport = field(repr=False)
 
     @classmethod
     def connect(
@@ -111,8 +114,8 @@ class KubeClient:
         from kubeflink.kube.connection import open_client
 
         agent = user_agent or f"kubeflink/{__version__}"
-        client = open_client(access, user_agent=agent, environ=environ)
-        return cls(access, access.namespace, Exchange(client, access, limits))
+        client, transport = open_client(access, user_agent=agent, environ=environ)
+        return cls(access, access.namespace, Exchange(client, access, limits), transport)
 
     @property
     def server(self) -> str:
@@ -144,6 +147,10 @@ class KubeClient:
         """Close all connections, those of open watches too."""
         await self._lightkube.close()
 
+    async def renew_credentials(self) -> None:
+        """Get other credentials if there are any. Raises `KubeconfigError`."""
+        await self.transport.renew_credentials()
+
     def service_proxy_path(
         self, service: str, port: str | int, namespace: str | None = None
     ) -> str:
@@ -169,22 +176,26 @@ class KubeClient:
     ) -> ObjectList:
         """All objects that match, each with its `apiVersion` and `kind`."""
         call = self._call("list", resource, namespace, all_namespaces=all_namespaces)
-        parameters = {"limit": PAGE, **_selectors(labels, fields)}
-        items: list[JsonObject] = []
-        resource_version = ""
+        parameters = _selectors(labels, fields)
+        try:
+            return await self._pages(call, {"limit": PAGE, **parameters})
+        except errors.GoneError:
+            # The version of the first page is too old for the next one: take all at once.
+            return await self._pages(call, parameters)
+
+    async def _pages(self, call: Call, parameters: dict[str, Any]) -> ObjectList:
+        kind = {"apiVersion": call.resource.api_version, "kind": call.resource.kind}
+        items: Objects = []
         while True:
             response = await self.exchange.send(
                 call, lambda: self._prepare("list", call, parameters)
             )
             page = _object(response)
             metadata = page.get("metadata") or {}
-            items += page.get("items") or ()
-            resource_version = str(metadata.get("resourceVersion", ""))
+            items += ({**kind, **item} for item in page.get("items") or ())
             if not metadata.get("continue"):
-                break
+                return ObjectList(tuple(items), str(metadata.get("resourceVersion", "")))
             parameters["continue"] = metadata["continue"]
-        kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return ObjectList(tuple({**kind, **item} for item in items), resource_version)
 
     async def create(
         self, obj: JsonObject, namespace: str | None = None, *, dry_run: bool = False
@@ -292,7 +303,7 @@ class KubeClient:
         fields: Selector = None,
         timeout_seconds: int = 60,
         grace: float = 15.0,
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """The changes after `resource_version`, until the server closes the watch.
 
         The server closes it after `timeout_seconds`; when it is silent for `grace` seconds more,
@@ -337,7 +348,7 @@ class KubeClient:
         *,
         container: str | None = None,
         tail_lines: int | None = None,
-    ) -> AsyncIterator[str]:
+    ) -> AsyncGenerator[str, None]:
         """Lines of a container's log as they come, until the container ends.
 
         A quiet container is no error: there is no limit on silence here, the caller sets one.

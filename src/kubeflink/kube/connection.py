@@ -44,7 +44,9 @@ KEEP_ALIVE = 30.0
 """Seconds that an idle connection is kept."""
 
 
-def open_client(access: ClusterAccess, *, user_agent: str, environ: Mapping[str, str]) -> Any:
+def open_client(
+    access: ClusterAccess, *, user_agent: str, environ: Mapping[str, str]
+) -> tuple[Any, ClusterTransport]:
     """lightkube's client over our transport. Nothing is sent. Raises `KubeconfigError`."""
     transport = ClusterTransport(access, environ=environ)
     config = SingleConfig(
@@ -52,7 +54,8 @@ def open_client(access: ClusterAccess, *, user_agent: str, environ: Mapping[str,
         context=Context(cluster=access.cluster_name or "default", namespace=access.namespace),
         cluster=Cluster(server=access.server),
     )
-    return GenericAsyncClient(_Connection(transport=transport, user_agent=user_agent), config)
+    parameters = _Connection(transport=transport, user_agent=user_agent)
+    return GenericAsyncClient(parameters, config), transport
 
 
 class _Connection(ConnectionParams):
@@ -97,6 +100,10 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
             return response
         await response.aclose()
         return await self._send(request, renewed)
+
+    async def renew_credentials(self) -> None:
+        """Get other credentials, after a refusal that did not come as an answer (a watch event)."""
+        await self.credentials.renewed(await self.credentials.current())
 
     async def aclose(self) -> None:
         await self._pool.transport.aclose()

@@ -4,7 +4,7 @@
     ├── Anonymous            nothing
     ├── Fixed                a token or a user name and password that never changes
     ├── TokenFile            read again for every request: the kubelet replaces the file
-    └── PluginSource         an exec plug-in: run before the credential expires, and after a 401
+    └── plugin.PluginSource  an exec plug-in: run before the credential expires, and after a 401
 
 `current()` gives the credential to use now; `renewed(rejected)` is called after a 401 with the
 credential that was refused, and gives another one, or None when there is none. Many requests may
@@ -17,20 +17,14 @@ anonymous one, and the answer a misleading 403.
 
 from __future__ import annotations
 
-import asyncio
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 from kubeflink.errors import KubeconfigError
-from kubeflink.kube import plugin as exec_plugin
-from kubeflink.kube.access import ExecPlugin, UserCredentials
-
-RENEWAL_MARGIN = timedelta(seconds=60)
-"""A credential is renewed this long before it expires, or after 4/5 of a shorter life."""
+from kubeflink.kube.access import UserCredentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,52 +83,6 @@ class TokenFile:
         return found if found != rejected else None
 
 
-class PluginSource:
-    """The credentials of an exec plug-in, kept until shortly before they expire."""
-
-    def __init__(
-        self,
-        plugin: ExecPlugin,
-        environ: Mapping[str, str],
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._plugin = plugin
-        self._environ = environ
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._credential: Credential | None = None
-        self._renew_at: datetime | None = None
-
-    async def current(self) -> Credential:
-        async with self._lock:
-            if self._credential is None or self._is_due():
-                return await self._run()
-            return self._credential
-
-    async def renewed(self, rejected: Credential) -> Credential | None:
-        async with self._lock:
-            if self._credential not in (None, rejected):
-                return self._credential
-            return await self._run()
-
-    def _is_due(self) -> bool:
-        return self._renew_at is not None and self._clock() >= self._renew_at
-
-    async def _run(self) -> Credential:
-        started = self._clock()
-        given = await exec_plugin.run(self._plugin, self._environ)
-        self._renew_at = None
-        if given.expires is not None:
-            margin = min(RENEWAL_MARGIN, (given.expires - started) / 5)
-            self._renew_at = given.expires - margin
-        self._credential = Credential(
-            authorization=f"Bearer {given.token}" if given.token else None,
-            certificate=given.certificate,
-            key=given.key,
-        )
-        return self._credential
-
-
 def source_of(user: UserCredentials, environ: Mapping[str, str]) -> CredentialSource:
     """The source for a kubeconfig user: token file, token, user name, plug-in, in this order."""
     if user.token_file is not None:
@@ -145,5 +93,7 @@ def source_of(user: UserCredentials, environ: Mapping[str, str]) -> CredentialSo
         pair = f"{user.username}:{user.password or ''}".encode()
         return Fixed(Credential(f"Basic {base64.b64encode(pair).decode('ascii')}"))
     if user.plugin is not None:
+        from kubeflink.kube.plugin import PluginSource
+
         return PluginSource(user.plugin, environ)
     return Fixed()

@@ -12,13 +12,14 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import ExecPlugin
+from kubeflink.kube.credentials import Credential
 from kubeflink.objects import JsonObject
 
 TIME_LIMIT = 60.0
@@ -26,6 +27,10 @@ TIME_LIMIT = 60.0
 
 INTERACTIVE_TIME_LIMIT = 600.0
 """Seconds for one that has the terminal: a person may have to log in with a browser."""
+
+
+RENEWAL_MARGIN = timedelta(seconds=60)
+"""A credential is renewed this long before it expires, or after 4/5 of a shorter life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,52 @@ class PluginCredential:
     certificate: str | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
     expires: datetime | None = None
+
+
+class PluginSource:
+    """The `CredentialSource` of an exec plug-in, which keeps a credential while it is good."""
+
+    def __init__(
+        self,
+        plugin: ExecPlugin,
+        environ: Mapping[str, str],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._plugin = plugin
+        self._environ = environ
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._credential: Credential | None = None
+        self._renew_at: datetime | None = None
+
+    async def current(self) -> Credential:
+        async with self._lock:
+            if self._credential is None or self._is_due():
+                return await self._run()
+            return self._credential
+
+    async def renewed(self, rejected: Credential) -> Credential | None:
+        async with self._lock:
+            if self._credential not in (None, rejected):
+                return self._credential
+            return await self._run()
+
+    def _is_due(self) -> bool:
+        return self._renew_at is not None and self._clock() >= self._renew_at
+
+    async def _run(self) -> Credential:
+        started = self._clock()
+        given = await run(self._plugin, self._environ)
+        self._renew_at = None
+        if given.expires is not None:
+            margin = min(RENEWAL_MARGIN, (given.expires - started) / 5)
+            self._renew_at = given.expires - margin
+        self._credential = Credential(
+            authorization=f"Bearer {given.token}" if given.token else None,
+            certificate=given.certificate,
+            key=given.key,
+        )
+        return self._credential
 
 
 async def run(plugin: ExecPlugin, environ: Mapping[str, str]) -> PluginCredential:

@@ -7,11 +7,14 @@ the own machine to a proxy.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kubeflink.errors import KubeconfigError
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 
@@ -55,12 +58,12 @@ def bypassed(server: str, no_proxy: str) -> bool:
     )
 
 
-def _matches(
-    entry: str, host: str, port: int, address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
-) -> bool:
+def _matches(entry: str, host: str, port: int, address: IPv4Address | IPv6Address | None) -> bool:
     if entry == "*":
         return True
     if "/" in entry:
+        import ipaddress
+
         try:
             return address is not None and address in ipaddress.ip_network(entry, strict=False)
         except ValueError:
@@ -83,7 +86,9 @@ def _has_port(entry: str) -> bool:
     return bool(colon) and port.isdigit() and (":" not in name or name.endswith("]"))
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    import ipaddress
+
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -203,6 +203,13 @@ def was_sent(error: BaseException) -> bool:
     return not isinstance(error, never)
 
 
+def was_broken(error: BaseException | None) -> bool:
+    """Whether the other side ended the connection, as against silence or no connection."""
+    import httpx2
+
+    return isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
+
+
 def retry_after(header: str | None) -> float | None:
     """Seconds, from a number or from a date; None where the header says nothing useful."""
     if header is None:
