@@ -1,0 +1,142 @@
+"""Strategic merge patch: merge patch that knows which lists are keyed.
+
+`kubectl apply`, `kubectl patch`, `set` and `edit` send these patches for built-in kinds. Lists in
+`MERGE_KEYS` are merged by their key, lists of plain values in `_SETS` as sets, all other lists are
+replaced. Directives: `$patch: replace|merge|delete`, `$deleteFromPrimitiveList/KEY`,
+`$setElementOrder/KEY`, `$retainKeys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kubeflink.apiserver import statuses
+from kubeflink.apiserver.metadata import copy_json
+
+MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
+    "conditions": ("type",),
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "ephemeralContainers": ("name",),
+    "env": ("name",),
+    "volumes": ("name",),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "imagePullSecrets": ("name",),
+    "hostAliases": ("ip",),
+    "topologySpreadConstraints": ("topologyKey",),
+    "ownerReferences": ("uid",),
+    "secrets": ("name",),
+    "resourceClaims": ("name",),
+    "addresses": ("type",),
+    "podIPs": ("ip",),
+    "hostIPs": ("ip",),
+    "taints": ("key",),
+}
+"""The key of each keyed list, by the list's name. `ports` differ by place: see `merge_key`."""
+
+_SETS = frozenset({"finalizers"})
+
+
+def merge_key(field: str, items: list[Any]) -> tuple[str, ...] | None:
+    """The merge key of a list, None for one that is replaced as a whole.
+
+    `ports` are keyed by `containerPort` in a container and by `port` in a Service.
+    """
+    if field == "ports":
+        in_container = any(isinstance(each, dict) and "containerPort" in each for each in items)
+        return ("containerPort",) if in_container else ("port",)
+    if field == "addresses" and any(isinstance(each, dict) and "ip" in each for each in items):
+        return None  # the addresses of Endpoints
+    return MERGE_KEYS.get(field)
+
+
+def strategic_merge(target: Any, patch: Mapping[str, Any]) -> Any:
+    """The target with the patch merged in."""
+    directive = patch.get("$patch")
+    if directive == "replace":
+        return {key: copy_json(value) for key, value in patch.items() if key != "$patch"}
+    if directive == "delete":
+        return {}
+    merged = dict(target) if isinstance(target, dict) else {}
+    if retained := patch.get("$retainKeys"):
+        merged = {key: value for key, value in merged.items() if key in retained}
+    for key, value in patch.items():
+        if key.startswith("$deleteFromPrimitiveList/"):
+            field = key.partition("/")[2]
+            merged[field] = [each for each in merged.get(field) or [] if each not in value]
+    for key, value in patch.items():
+        if not key.startswith("$"):
+            _merge_member(merged, key, value)
+    for key, order in patch.items():
+        if key.startswith("$setElementOrder/"):
+            field = key.partition("/")[2]
+            if field in merged:
+                merged[field] = _ordered(field, merged[field], order)
+    return merged
+
+
+def _merge_member(merged: dict[str, Any], key: str, value: Any) -> None:
+    if value is None:
+        merged.pop(key, None)
+    elif isinstance(value, dict):
+        before = merged.get(key)
+        merged[key] = strategic_merge(before, value)
+        if value.get("$patch") == "delete":
+            del merged[key]
+    elif isinstance(value, list):
+        merged[key] = _merge_list(key, merged.get(key) or [], value)
+    else:
+        merged[key] = value
+
+
+def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
+    if field in _SETS:
+        return [*target, *(each for each in patch if each not in target)]
+    keys = merge_key(field, [*target, *patch])
+    if keys is None:
+        return [each for each in copy_json(patch) if not _is_directive(each)]
+    if any(isinstance(each, dict) and each.get("$patch") == "replace" for each in patch):
+        return [copy_json(each) for each in patch if not _is_directive(each)]
+    merged = list(target)
+    for element in patch:
+        if not isinstance(element, dict) or any(key not in element for key in keys):
+            raise statuses.bad_request(
+                f"unable to find the merge key of {field}: map: {element!r} does not contain "
+                f"declared merge key: {', '.join(keys)}"
+            )
+        _merge_element(merged, keys, element)
+    return merged
+
+
+def _merge_element(merged: list[Any], keys: tuple[str, ...], element: dict[str, Any]) -> None:
+    identity = [element[key] for key in keys]
+    for index, existing in enumerate(merged):
+        if [existing.get(key) for key in keys] == identity:
+            if element.get("$patch") == "delete":
+                del merged[index]
+            else:
+                merged[index] = strategic_merge(existing, element)
+            return
+    if element.get("$patch") != "delete":
+        merged.append(strategic_merge({}, element))
+
+
+def _is_directive(element: Any) -> bool:
+    return isinstance(element, dict) and "$patch" in element
+
+
+def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
+    """The items in the given order; those that it does not name stay behind their predecessor."""
+    keys = merge_key(field, [*items, *order])
+
+    def identity(item: Any) -> Any:
+        return tuple(item.get(key) for key in keys) if keys and isinstance(item, dict) else item
+
+    position = {identity(each): index for index, each in enumerate(order)}
+    ranks, last = [], -1
+    for item in items:
+        last = position.get(identity(item), last)
+        ranks.append(last)
+    return [items[index] for index in sorted(range(len(items)), key=lambda index: ranks[index])]
