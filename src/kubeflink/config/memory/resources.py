@@ -49,7 +49,8 @@ def external_resources(settings: Configuration) -> tuple[tuple[str, int], ...]:
         return ()
     amounts: dict[str, int] = {}
     for name in hash_order(dict.fromkeys(names)):
-        amount = settings.get(Option[int | None](amount_key(name), LONG, None))
+        option: Option[int | None] = Option(amount_key(name), LONG, None)
+        amount = settings.get(option)
         if amount is not None and amount > 0:
             amounts[name] = amount
     return tuple((name, amounts[name]) for name in hash_order(amounts))
