@@ -136,7 +136,7 @@ class _Reader:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
             if not isinstance(key, str):
                 raise self._error(key_node, path, "has a key that is no text")
-            if key == _MERGE_KEY and key_node.style is None:
+            if key == _MERGE_KEY and not key_node.style:
                 for entry, entry_node in self._merged(value_node, path):
                     merged.setdefault(entry, entry_node)
             elif key in own:
@@ -179,7 +179,7 @@ class _Reader:
             case "str":
                 return text
             case "intstr":
-                return int(text) if node.style is None and _INT.fullmatch(text) else text
+                return int(text) if not node.style and _INT.fullmatch(text) else text
             case "int" if _INT.fullmatch(text):
                 return int(text)
             case "bool" if text.lower() in ("true", "false"):
@@ -231,7 +231,7 @@ _SCALARS: Mapping[str, str] = {
 
 
 def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _NULLS
+    return isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS
 
 
 # --- what is noticed and named ---------------------------------------------------------------
