@@ -103,6 +103,10 @@ class Configuration:
                 return key, nested
         return None, None
 
+    def check(self, key: str, option: Option[Any]) -> None:
+        """Raise `ConfigurationError` if the value of a key cannot be read as this option's."""
+        self._read(option.at(self.version), key, self._entries[key].value)
+
     def _read(self, declaration: Option[T], key: str, raw: object) -> T:
         try:
             return declaration.read(raw, self.reading)
@@ -210,7 +214,7 @@ class Configuration:
         if self.file_name != FLINK_CONF_YAML:
             from kubeflink.config.yaml_writer import dump_flink
 
-            return self.file_name, dump_flink(nest(dict(self.items())))
+            return self.file_name, dump_flink(nest(self))
         return self.file_name, "".join(_flat_line(key, text_of(v)) for key, v in self.items())
 
 

@@ -2,19 +2,19 @@
 
 Flink 1.19 and later write the cluster's `config.yaml` nested. A key that is the start of another
 (`a.b` and `a.b.c`) then has to be a value and a mapping at once: Flink loses one of the two or
-fails with a ClassCastException, depending on the order of a hash map. The usual pairs come from the
-short names of the 1.x years and are renamed before (`legacy.py`); two options that Flink itself
-still declares like that (`metrics.scope.jm` and `metrics.scope.jm.job`) are written with a dotted
-key inside, which Flink's reader flattens to the same; anything else is refused.
+fails with a ClassCastException, depending on the order of a hash map. All such pairs of Flink's own
+options have an older name in them and are renamed before (`renaming.py`); any other is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from kubeflink.config.values import Value
 from kubeflink.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from kubeflink.config.configuration import Configuration
 
 
 def conflicts(keys: Iterable[str]) -> list[tuple[str, str]]:
@@ -30,12 +30,22 @@ def conflicts(keys: Iterable[str]) -> list[tuple[str, str]]:
     return sorted(pairs)
 
 
-def nest(values: Mapping[str, Value]) -> dict[str, Any]:
-    """Nested mappings from flat keys; `ConfigurationError` for a key that continues another one."""
-    for shorter, longer in conflicts(values):
-        raise conflict_error(shorter, longer)
+def check_nesting(configuration: Configuration) -> None:
+    """Raise `ConfigurationError` for the first pair of keys that one nested file cannot hold."""
+    for shorter, longer in conflicts(configuration):
+        raise ConfigurationError(
+            f"{shorter} and {longer} cannot be set together: the first is the start of the second",
+            option=shorter,
+            origin=_origins(configuration, shorter, longer),
+            hint="Flink would lose one of them in its config.yaml. Remove one of the two.",
+        )
+
+
+def nest(configuration: Configuration) -> dict[str, Any]:
+    """Nested mappings from flat keys; `ConfigurationError` where `check_nesting` has one."""
+    check_nesting(configuration)
     nested: dict[str, Any] = {}
-    for key, value in values.items():
+    for key, value in configuration.items():
         level = nested
         *path, last = key.split(".")
         for name in path:
@@ -44,11 +54,6 @@ def nest(values: Mapping[str, Value]) -> dict[str, Any]:
     return nested
 
 
-def conflict_error(shorter: str, longer: str, origin: str | None = None) -> ConfigurationError:
-    """The refusal of two keys that one nested file cannot hold."""
-    return ConfigurationError(
-        f"{shorter} and {longer} cannot be set together: the first is the start of the second",
-        option=shorter,
-        origin=origin,
-        hint="Flink would lose one of them when it writes config.yaml. Remove one of the two.",
-    )
+def _origins(configuration: Configuration, shorter: str, longer: str) -> str:
+    first, second = configuration.origin(shorter), configuration.origin(longer)
+    return f"{first} and {second}" if first != second else str(first)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from kubeflink.config.options.option import Option
@@ -80,9 +81,28 @@ def nearest(key: str, version: FlinkVersion) -> str | None:
     """The key of this version that was most likely meant by an unknown one, if any is near."""
     import difflib
 
-    known = [option.key for option in all_options(version) if "<" not in option.key]
-    close = difflib.get_close_matches(key, known, n=1, cutoff=_SIMILAR)
+    declared_keys = [option.key for option in all_options(version) if "<" not in option.key]
+    close = difflib.get_close_matches(
+        key, [*declared_keys, *undeclared_keys()], n=1, cutoff=_SIMILAR
+    )
     return close[0] if close else None
+
+
+@cache
+def undeclared_keys() -> frozenset[str]:
+    """Keys that Flink knows and nothing here needs: checkpoints, state backends, SQL and so on.
+
+    Only their names are kept, so that a right one is not taken for a slip of the finger.
+    """
+    text = Path(__file__).with_name("undeclared.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+@cache
+def first_words() -> frozenset[str]:
+    """The first words of all keys that are known: `taskmanager`, `state`."""
+    keys = (*_by_key(), *_by_older_key(), *undeclared_keys())
+    return frozenset(key.partition(".")[0] for key in keys if "." in key)
 
 
 @cache

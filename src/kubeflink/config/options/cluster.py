@@ -1,4 +1,4 @@
-"""Options of the cluster as a whole, heartbeats and external resources (`ClusterOptions` and others)."""
+"""Options of the cluster, heartbeats and external resources (`ClusterOptions` and others)."""
 
 from __future__ import annotations
 

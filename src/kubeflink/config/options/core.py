@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kubeflink.config.options.kinds import BOOLEAN, INTEGER, STRING, STRINGS
+from datetime import timedelta
+
+from kubeflink.config.options.kinds import BOOLEAN, DURATION, INTEGER, STRING, STRINGS
 from kubeflink.config.options.option import option
 
 CLASSLOADER_RESOLVE_ORDER = option(
@@ -188,8 +190,8 @@ FS_OUTPUT_ALWAYS_CREATE_DIRECTORY = option(
     False,
     about="Whether output is a directory of files even at parallelism 1.",
 )
-# Of other classes of Flink: prefixes whose keys end in a name, and short names of the 1.x years
-# that are the start of other keys.
+# Of other classes of Flink: keys that end in a name of the user's, and options whose older names
+# are the start of other keys.
 CONTAINERIZED_MASTER_ENV_NAME = option(
     "containerized.master.env.<NAME>",
     STRING,
@@ -210,5 +212,35 @@ RESTART_STRATEGY_TYPE = option(
     "restart-strategy.type",
     STRING,
     deprecated_keys=("restart-strategy",),
-    about="Whether and how a failed job is restarted: none, fixed-delay, failure-rate or exponential-delay.",
+    about="Whether and how a failed job is restarted: none, fixed-delay, failure-rate, "
+    "exponential-delay.",
+)
+CLEANUP_STRATEGY_TYPE = option(
+    "cleanup-strategy.type",
+    STRING,
+    "exponential-delay",
+    deprecated_keys=("cleanup-strategy",),
+    about="Whether and how the clean-up after a job is tried again.",
+)
+EXECUTION_BUFFER_TIMEOUT_INTERVAL = option(
+    "execution.buffer-timeout.interval",
+    DURATION,
+    timedelta(milliseconds=100),
+    deprecated_keys=("execution.buffer-timeout",),
+    about="How long a network buffer that is not full waits before it is sent.",
+)
+EXECUTION_CHECKPOINTING_UNALIGNED_ENABLED = option(
+    "execution.checkpointing.unaligned.enabled",
+    BOOLEAN,
+    False,
+    deprecated_keys=("execution.checkpointing.unaligned",),
+    about="Whether checkpoints overtake the data in flight.",
+)
+EXECUTION_CHECKPOINTING_CHECKPOINTS_AFTER_TASKS_FINISH = option(
+    "execution.checkpointing.checkpoints-after-tasks-finish",
+    BOOLEAN,
+    True,
+    since=(1, 20),
+    deprecated_keys=("execution.checkpointing.checkpoints-after-tasks-finish.enabled",),
+    about="Whether checkpoints are still made when some tasks have finished.",
 )

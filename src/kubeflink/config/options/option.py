@@ -73,7 +73,8 @@ class Option(Generic[T]):
                 found = replace(self, earlier=(), **fields)
                 break
         if isinstance(found.default, str) and "{version}" in found.default:
-            found = replace(found, default=found.default.replace("{version}", str(version)))
+            text: Any = found.default.replace("{version}", str(version))
+            found = replace(found, default=text)
         return found
 
     def read(self, raw: object, reading: Reading) -> T:
