@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from kubeflink.cli import flink_arguments, flink_options
-from kubeflink.cli.flink_program import ProgramOptions, program_options
+from kubeflink.cli.flink_program import program_of
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.errors import UsageError
+from kubeflink.spec import Program
 from support.command_lines import CommandLineJudge, Parsed, generate
 from support.judge import FlinkJudge
 
@@ -83,7 +84,6 @@ PROGRAMS = [
     ["-C", "nothing", "x.jar"],
     ["-py", "a.py", "-pyfs", "f1,f2", "-pyreq", "r#d", "-pyexec", "p", "x", "y"],
     ["-pym", "m", "-pyfs", "f", "-j", "j.jar", "x"],
-    ["-py", "a", "-pym", "b", "-py", "c"],
     ["-py", "a.py", "-c", "Other", "x"],
     ["-pyfs", "f", "-pyarch", "z#n", "-pyclientexec", "q", "-pypath", "pp", "j.jar", "x"],
     ["-c", "org.apache.flink.client.python.PythonGatewayServer", "x", "y"],
@@ -106,33 +106,34 @@ def test_the_program(judge: tuple[FlinkVersion, CommandLineJudge], words: list[s
     expected = flink.program(words)
     options = flink_options.options_of("run", version)
     try:
-        program = program_options(flink_arguments.parse(options, words, program_follows=True))
+        program = program_of(flink_arguments.parse(options, words, program_follows=True))
     except UsageError:
         assert expected is None
         return
 
     assert expected is not None
-    assert expected["jar"] == program.jar
-    assert expected["main_class"] == program.main_class
-    assert expected["arguments"] == program.arguments
+    assert expected["jar"] == program.uri
+    assert expected["main_class"] == program.entry_class
+    assert list(expected["arguments"]) == program.program_arguments
     found = expected["configuration"]
     assert {key: found.get(key) for key in _meaning(program)} == _meaning(program)
 
 
-def _meaning(program: ProgramOptions) -> dict[str, str | None]:
+def _meaning(program: Program) -> dict[str, str | None]:
     """What the configuration of a version since 1.20 says about a program."""
     recovery = "execution.state-recovery"
-    parallelism = program.parallelism
-    python = dict.fromkeys(("python.files", "python.executable", "python.archives"))
-    return (
-        python
-        | dict(program.python)
-        | {
-            "execution.attached": str(not program.detached).lower(),
-            "execution.shutdown-on-attached-exit": str(program.shutdown_on_attached_exit).lower(),
-            "parallelism.default": None if parallelism is None else str(parallelism),
-            f"{recovery}.path": program.savepoint,
-            f"{recovery}.ignore-unclaimed-state": str(program.allow_non_restored_state).lower(),
-            f"{recovery}.claim-mode": program.claim_mode,
-        }
-    )
+    parallelism, python = program.parallelism, program.python
+    return {
+        "execution.attached": str(not program.detached).lower(),
+        "execution.shutdown-on-attached-exit": str(program.shutdown_on_attached_exit).lower(),
+        "parallelism.default": None if parallelism is None else str(parallelism),
+        f"{recovery}.path": program.savepoint_path,
+        f"{recovery}.ignore-unclaimed-state": str(program.allow_non_restored_state).lower(),
+        f"{recovery}.claim-mode": program.claim_mode or "NO_CLAIM",
+        "python.files": python and python.files,
+        "python.archives": python and python.archives,
+        "python.requirements": python and python.requirements,
+        "python.executable": python and python.executable,
+        "python.client.executable": python and python.client_executable,
+        "python.pythonpath": python and python.python_path,
+    }

@@ -1,4 +1,4 @@
-"""What a `run` command line says about the program: Flink's `ProgramOptions` as plain values.
+"""What a `run` command line says about the program: Flink's `ProgramOptions`.
 
 Flink takes the program's jar from `-j` or from the first word after the options. A Python program
 has no jar there: `-py` and `-pym` become the first arguments of Flink's own `PythonDriver`, which
@@ -9,24 +9,13 @@ as they are; `-a` replaces them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubeflink.cli.flink_arguments import CommandLine
 from kubeflink.errors import UsageError
+from kubeflink.spec.program import Program, PythonProgram
 
-PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
 _PYTHON_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
-
-_PYTHON_OPTIONS = {
-    "pyfs": "python.files",
-    "pyreq": "python.requirements",
-    "pyarch": "python.archives",
-    "pyexec": "python.executable",
-    "pyclientexec": "python.client.executable",
-    "pypath": "python.pythonpath",
-}
 
 _CLAIM_MODES = ("CLAIM", "NO_CLAIM", "LEGACY")
 
@@ -37,82 +26,53 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramOptions:
-    """The program of `run`, and how it is to be run.
-
-    `jar` is a path or URI as it was written. `arguments` are complete: for a Python program they
-    begin with `--python` or `--pyModule`. `python` holds configuration options. `parallelism` is
-    None where it was not given.
-    """
-
-    jar: str | None = None
-    main_class: str | None = None
-    arguments: tuple[str, ...] = ()
-    is_python: bool = False
-    classpaths: tuple[str, ...] = ()
-    parallelism: int | None = None
-    detached: bool = False
-    shutdown_on_attached_exit: bool = False
-    savepoint: str | None = None
-    allow_non_restored_state: bool = False
-    claim_mode: str = "NO_CLAIM"
-    python: Mapping[str, str] = field(default_factory=dict)
-
-
-def program_options(line: CommandLine) -> ProgramOptions:
+def program_of(line: CommandLine) -> Program:
     """The program that a command line names; `UsageError` for a value that Flink refuses."""
-    is_python = line.has("py") or line.has("pym") or line.value("c") == _PYTHON_GATEWAY
-    jar, arguments = line.value("j"), line.values("a") if line.has("a") else line.arguments
-    if is_python:
-        arguments = (*_python_entry(line), *arguments)
-    elif jar is None and arguments:
-        jar, *rest = arguments
+    python = _python(line)
+    has_entry = python is not None and bool(python.entry)
+    uri, arguments = line.value("j"), line.values("a") if line.has("a") else line.arguments
+    if uri is None and arguments and not has_entry and line.value("c") != _PYTHON_GATEWAY:
+        uri, *rest = arguments
         arguments = tuple(rest)
     savepoint = line.value("s")
-    return ProgramOptions(
-        jar=jar,
-        main_class=line.value("c") or (PYTHON_DRIVER if is_python else None),
+    return Program(
+        uri=uri,
+        main_class=line.value("c"),
         arguments=arguments,
-        is_python=is_python,
         classpaths=tuple(_classpath(path) for path in line.values("C")),
+        python=python,
         parallelism=_parallelism(line.value("p")),
         detached=line.has("d") or line.has("yd"),
         shutdown_on_attached_exit=line.has("sae"),
-        savepoint=savepoint,
+        savepoint_path=savepoint,
         allow_non_restored_state=savepoint is not None and line.has("n"),
-        claim_mode=_claim_mode(line) if savepoint is not None else "NO_CLAIM",
-        python={
-            key: value
-            for name, key in _PYTHON_OPTIONS.items()
-            if (value := line.value(name)) is not None
-        },
+        claim_mode=_claim_mode(line) if savepoint is not None else None,
     )
 
 
-def check_program(options: ProgramOptions) -> None:
+def check_program(program: Program) -> None:
     """Refuse what cannot be the program that was meant (`UsageError`).
 
     A word that begins with a hyphen is a misspelt option; Flink would make it a file's name, and in
     application mode deploy it. After a stray `--` the first word of a comment is the program, and
     the options behind it are arguments.
     """
-    jar = options.jar
-    if jar is None:
-        if options.is_python:
+    uri = program.uri
+    if uri is None:
+        if program.python is not None and program.python.entry:
             return
         raise UsageError(
             "no program was given",
             hint="Name a jar after the options, or a Python program with -py or -pym.",
         )
-    if is_uri(jar) or Path(jar).exists():
+    if is_uri(uri) or Path(uri).exists():
         return
-    if jar.startswith("-"):
-        raise UsageError(f"there is no option {jar}", hint=_form_that_was_meant(jar))
-    options_behind = [word for word in options.arguments if _is_dynamic_property(word)]
+    if uri.startswith("-"):
+        raise UsageError(f"there is no option {uri}", hint=_form_that_was_meant(uri))
+    options_behind = [word for word in program.arguments if _is_dynamic_property(word)]
     if options_behind:
         raise UsageError(
-            f"the program {jar} does not exist, and options stand after it: {options_behind[0]}",
+            f"the program {uri} does not exist, and options stand after it: {options_behind[0]}",
             hint="Options go before the program; a -- ends the options.",
         )
 
@@ -148,13 +108,20 @@ def _is_dynamic_property(word: str) -> bool:
     return re.match(r"-D[\w$][\w$.-]*=", word) is not None
 
 
-def _python_entry(line: CommandLine) -> list[str]:
-    """`-py` and `-pym` in the order given, as arguments of the PythonDriver."""
-    words = []
-    for option, values in line.options:
-        if option.key in ("py", "pym"):
-            words += [f"--{option.long}", values[0]]
-    return words
+def _python(line: CommandLine) -> PythonProgram | None:
+    python = PythonProgram(
+        script=line.value("py"),
+        module=line.value("pym"),
+        files=line.value("pyfs"),
+        archives=line.value("pyarch"),
+        requirements=line.value("pyreq"),
+        executable=line.value("pyexec"),
+        client_executable=line.value("pyclientexec"),
+        python_path=line.value("pypath"),
+    )
+    if python.script is not None and python.module is not None:
+        raise UsageError("the program is either a script (-py) or a module (-pym), not both")
+    return None if python == PythonProgram() else python
 
 
 def _classpath(path: str) -> str:

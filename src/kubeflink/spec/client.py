@@ -168,11 +168,9 @@ def _python_options(program: Program) -> dict[str, object]:
 
 def _check_program(configuration: Configuration, program: Program) -> None:
     """Refuse what the pods cannot reach. A Python program is looked for in the image."""
-    if program.python is not None:
-        if not program.python.entry:
-            raise UsageError("a Python program needs a script (-py) or a module (-pym)")
-        return
     if program.uri is None:
+        if program.python is not None and program.python.entry:
+            return
         raise UsageError("an application needs a program: a jar, or a Python script or module")
     scheme = scheme_of(program.uri)
     if scheme == "local":

@@ -42,7 +42,8 @@ class Program:
     """A program with its arguments and options of the run.
 
     `uri` is the jar: `local://` for a file of the image, a remote address, or a path of the
-    client's machine; None for a Python program. `parallelism` None leaves it to the configuration.
+    client's machine; None for a Python program. A jar may have `python` dependencies too, then
+    without script and module. `parallelism` None leaves it to the configuration.
     `claim_mode` is `CLAIM`, `NO_CLAIM` or `LEGACY`, None for Flink's default.
     """
 
@@ -61,7 +62,9 @@ class Program:
     @property
     def entry_class(self) -> str | None:
         """The class whose main method runs; None where the jar's manifest says it."""
-        return PYTHON_DRIVER if self.python is not None else self.main_class
+        if self.main_class is None and self.python is not None and self.python.entry:
+            return PYTHON_DRIVER
+        return self.main_class
 
     @property
     def program_arguments(self) -> list[str]:
