@@ -34,6 +34,7 @@ class Seen:
     query: dict[str, str]
     headers: dict[str, str]
     body: Any
+    header_items: list[tuple[str, str]]
     peer_certificate: Any = None
 
 
@@ -99,10 +100,10 @@ class ApiStub:
         self._stack = AsyncExitStack()
         app = web.Application(client_max_size=1 << 26)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", self.port, ssl_context=self.tls, shutdown_timeout=1)
+        site = web.TCPSite(runner, "127.0.0.1", self.port, ssl_context=self.tls)
         await site.start()
         assert site._server is not None
         self.port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
@@ -145,6 +146,7 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work
                 dict(request.query),
                 dict(request.headers),
                 body,
+                list(request.headers.items()),
                 certificate,
             )
         )

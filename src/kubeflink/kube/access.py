@@ -77,13 +77,19 @@ class UserCredentials:
     plugin: ExecPlugin | None = None
     impersonation: Impersonation | None = None
 
+    @property
+    def are_secret(self) -> bool:
+        """Whether something is sent that others must not see."""
+        return bool(self.token or self.token_file or self.username or self.plugin)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
     """An API server and the account that talks to it.
 
     `origin` says where this came from, such as the path of a kubeconfig. `notices` are lines for
-    the user. `proxy_url` is the kubeconfig's own; proxies of the environment are not in here.
+    the user. `proxy_url` is the kubeconfig's own as long as nothing is connected, and then that of
+    the proxy in use, from wherever it is. It may hold a password.
     """
 
     server: str
@@ -94,6 +100,6 @@ class ClusterAccess:
     user_name: str | None = None
     in_cluster: bool = False
     tls: ServerTls = ServerTls()
-    proxy_url: str | None = None
+    proxy_url: str | None = field(default=None, repr=False)
     credentials: UserCredentials = UserCredentials()
     notices: tuple[str, ...] = ()

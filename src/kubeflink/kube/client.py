@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from kubeflink.kube import streams
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.exchange import DEFAULT_LIMITS, Exchange, Limits, Trail
 from kubeflink.kube.kubeconfig import load
+from kubeflink.kube.proxies import proxy_for
 from kubeflink.kube.status import Call
 from kubeflink.kube.streams import WatchEvent
 from kubeflink.objects import JsonObject, Resource
@@ -113,6 +114,8 @@ class KubeClient:
         from kubeflink import __version__
         from kubeflink.kube.connection import open_client
 
+        proxy = proxy_for(access.server, access.proxy_url, environ)
+        access = replace(access, proxy_url=proxy)
         agent = user_agent or f"kubeflink/{__version__}"
         client, transport = open_client(access, user_agent=agent, environ=environ)
         return cls(access, access.namespace, Exchange(client, access, limits), transport)

@@ -34,7 +34,6 @@ from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import ClientCertificate, ClusterAccess, ServerTls
 from kubeflink.kube.credentials import Credential, CredentialSource, source_of
 from kubeflink.kube.entries import impersonation_headers
-from kubeflink.kube.proxies import proxy_for
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
@@ -47,7 +46,10 @@ KEEP_ALIVE = 30.0
 def open_client(
     access: ClusterAccess, *, user_agent: str, environ: Mapping[str, str]
 ) -> tuple[Any, ClusterTransport]:
-    """lightkube's client over our transport. Nothing is sent. Raises `KubeconfigError`."""
+    """lightkube's client over our transport. Nothing is sent. Raises `KubeconfigError`.
+
+    A proxy is one that `access` names; the environment is for the credentials alone.
+    """
     transport = ClusterTransport(access, environ=environ)
     config = SingleConfig(
         context_name=access.context or "default",
@@ -84,7 +86,6 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, access: ClusterAccess, *, environ: Mapping[str, str]) -> None:
         self._access = access
-        self._proxy = proxy_for(access.server, access.proxy_url, environ)
         self.credentials: CredentialSource = source_of(access.credentials, environ)
         impersonation = access.credentials.impersonation
         self._extra_headers = impersonation_headers(impersonation) if impersonation else []
@@ -132,7 +133,7 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
                 # No limit on connections: each watch holds one, and a request that waits silently
                 # for one of them to end would wait for ever.
                 limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE, max_keepalive_connections=20),
-                proxy=self._proxy,
+                proxy=self._access.proxy_url,
                 socket_options=list(_keep_alive_options()),
             )
         except ImportError as error:

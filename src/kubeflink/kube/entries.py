@@ -342,7 +342,7 @@ def impersonation_headers(impersonated: Impersonation) -> list[tuple[str, str]]:
         headers.append(("Impersonate-Uid", impersonated.uid))
     headers += [("Impersonate-Group", group) for group in impersonated.groups]
     for key, values in impersonated.extra.items():
-        name = re.sub(rb"[^!#$&'*+\-.^_`|~0-9a-z]", _percent, key.lower().encode()).decode()
+        name = re.sub(rb"[^!#$&'*+\-.^_`|~0-9A-Za-z]", _percent, key.encode()).decode()
         headers += [(f"Impersonate-Extra-{name}", value) for value in values]
     return headers
 

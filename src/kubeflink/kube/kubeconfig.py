@@ -10,8 +10,10 @@ first `current-context` that is not empty counts. Relative paths in an entry are
 file that holds the entry. An entry named twice in one file is an error, as is a value of the wrong
 type: kubectl decodes strictly, and a number that stands where a name should is no name.
 
-Where kubectl would go on to `http://localhost:8080`, this says that there is no kubeconfig: nobody
-means that address today, and the connection error only hides the cause.
+Two things are not as in kubectl. It sends no credentials by plain http; here they are sent, since
+the kubeconfig says so, and a notice tells of it unless the server is on this machine. And where it
+goes on to `http://localhost:8080`, this says that there is no kubeconfig: nobody means that address
+today, and the connection error only hides the cause.
 """
 
 from __future__ import annotations
@@ -24,11 +26,8 @@ from typing import Any
 
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube import entries
-from kubeflink.kube.access import (
-    ClusterAccess,
-    ServerTls,
-    UserCredentials,
-)
+from kubeflink.kube.access import ClusterAccess, ServerTls, UserCredentials
+from kubeflink.kube.proxies import bypassed
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
@@ -152,13 +151,14 @@ def resolve(merged: Kubeconfig, context: str, environ: Mapping[str, str]) -> Clu
         credentials = entries.user_credentials(
             user.value, user_name, user.file, cluster=cluster.value, cluster_file=cluster.file
         )
+    url = entries.server_url(
+        cluster.value,
+        f'cluster "{cluster_name}" in {cluster.file}',
+        tls=tls,
+        certificate=credentials.certificate,
+    )
     return ClusterAccess(
-        server=entries.server_url(
-            cluster.value,
-            f'cluster "{cluster_name}" in {cluster.file}',
-            tls=tls,
-            certificate=credentials.certificate,
-        ),
+        server=url,
         namespace=entries.text(entry.value, "namespace", where),
         origin=merged.origin,
         context=context,
@@ -167,7 +167,7 @@ def resolve(merged: Kubeconfig, context: str, environ: Mapping[str, str]) -> Clu
         tls=tls,
         proxy_url=proxy_url,
         credentials=credentials,
-        notices=_notices(tls, cluster_name),
+        notices=_notices(tls, cluster_name, url, credentials),
     )
 
 
@@ -179,13 +179,21 @@ def _lookup(section: Mapping[str, Entry], name: str, kind: str, where: str) -> E
     return section[name]
 
 
-def _notices(tls: ServerTls, cluster_name: str) -> tuple[str, ...]:
-    if not tls.insecure:
-        return ()
-    return (
-        f'The certificate of cluster "{cluster_name}" is not checked (insecure-skip-tls-verify): '
-        "whoever answers at its address is believed",
-    )
+def _notices(
+    tls: ServerTls, cluster_name: str, url: str, credentials: UserCredentials
+) -> tuple[str, ...]:
+    notices = []
+    if tls.insecure:
+        notices.append(
+            f'The certificate of cluster "{cluster_name}" is not checked'
+            " (insecure-skip-tls-verify): whoever answers at its address is believed"
+        )
+    if url.startswith("http://") and credentials.are_secret and not bypassed(url, ""):
+        notices.append(
+            f'Cluster "{cluster_name}" is reached by plain http ({url}):'
+            " credentials go over the network unencrypted"
+        )
+    return tuple(notices)
 
 
 def _nothing_found(merged: Kubeconfig, files: tuple[Path, ...]) -> KubeconfigError:

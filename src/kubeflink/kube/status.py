@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from kubeflink import errors
 from kubeflink.kube.access import ClusterAccess
@@ -154,12 +155,24 @@ def _account(access: ClusterAccess) -> str:
 def unreachable(error: httpx2.TransportError, access: ClusterAccess) -> errors.ApiUnreachableError:
     """The error for a request that got no answer: the address, and the cause in plain words."""
     cause, hint = cause_of(error)
+    proxy = access.proxy_url
+    if proxy is not None and not is_certificate_error(error):
+        return errors.ApiUnreachableError(
+            f"Cannot reach the API server {access.server}: {cause}",
+            hint=f"The way leads through the proxy {_without_password(proxy)}: "
+            "check proxy-url, HTTPS_PROXY and NO_PROXY.",
+        )
     if hint is None:
         place = f"context {access.context}" if access.context else access.origin
         hint = f"The address is from {place}; is the cluster running, and is a VPN needed?"
     return errors.ApiUnreachableError(
         f"Cannot reach the API server {access.server}: {cause}", hint=hint
     )
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def cause_of(error: BaseException) -> tuple[str, str | None]:
@@ -180,7 +193,7 @@ def cause_of(error: BaseException) -> tuple[str, str | None]:
         if isinstance(link, ssl.SSLError):
             return f"TLS failed ({link.reason or link})", None
     if isinstance(error, httpx2.ProxyError):
-        return f"the proxy refused: {error}", "Check proxy-url, HTTPS_PROXY and NO_PROXY."
+        return f"the proxy refused ({error})", None
     if isinstance(error, httpx2.ConnectTimeout):
         return "no connection within the time limit", None
     if isinstance(error, httpx2.TimeoutException):
