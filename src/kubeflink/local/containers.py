@@ -145,6 +145,11 @@ class Container:
         if self._stopping is not None:
             self._stopping.identity.signal(signal.SIGKILL)
 
+    def has_process(self) -> bool:
+        """Whether a process that an earlier server started still lives."""
+        record = self._record()
+        return record is not None and record.identity.is_alive()
+
     async def adopt(self) -> None:
         """Find the process that an earlier server started, in order to stop it."""
         record = self._record()

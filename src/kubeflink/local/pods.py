@@ -113,6 +113,8 @@ class PodWorker:
         if not self.pod["spec"].get("nodeName") and not await self._bind():
             return
         self._make_containers()
+        if any(container.has_process() for container in self._main):
+            self._context.seats.keep(self.pod)
         if (self.pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
             return
         await self.publish()
@@ -267,17 +269,18 @@ class PodWorker:
     async def stop(self, grace_seconds: float) -> None:
         """End all processes; the grace period ends early when the pod is deleted by force."""
         containers = (*self._init, *self._main)
-        stopping = asyncio.gather(*(each.stop(grace_seconds) for each in containers))
+        stopping = asyncio.create_task(_stop_all(containers, grace_seconds), name="stopping")
         gone = asyncio.create_task(self._gone.wait(), name="deletion by force")
         try:
-            await asyncio.wait({stopping, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([stopping, gone], return_when=asyncio.FIRST_COMPLETED)
             if not stopping.done():
                 for container in containers:
                     container.kill()
             await stopping
         finally:
-            gone.cancel()
-            await asyncio.gather(gone, return_exceptions=True)
+            for task in (gone, stopping):
+                task.cancel()
+            await asyncio.gather(gone, stopping, return_exceptions=True)
 
     async def _confirm_deletion(self) -> None:
         uid = objects.uid_of(self.pod)
@@ -287,6 +290,12 @@ class PodWorker:
             await self._context.store.delete(objects.PODS, namespace, name, options)
         except (NotFoundError, ConflictError):
             return  # Deleted by force, and perhaps made anew.
+
+
+async def _stop_all(containers: Sequence[Container], grace_seconds: float) -> None:
+    async with asyncio.TaskGroup() as group:
+        for container in containers:
+            group.create_task(container.stop(grace_seconds), name=f"end of {container.name}")
 
 
 def flink_script(container: JsonObject) -> FlinkScript | None:

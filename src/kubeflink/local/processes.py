@@ -22,12 +22,12 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflink.errors import LocalError
-from kubeflink.local.state import disk_errors
+from kubeflink.local.state import disk_errors, read_json
 
 UNKNOWN_EXIT_CODE = 137
 """What Kubernetes reports for a container that vanished without telling how it ended."""
@@ -279,3 +279,16 @@ class Guardian:
         """Its last act: kill what is still there."""
         os.close(self._descriptor)
         os.waitpid(self._pid, 0)
+
+
+def kill_recorded(records: Iterable[Path]) -> int:
+    """Kill the processes in these records (see `containers`) that still live; their number."""
+    killed = 0
+    for path in records:
+        record = read_json(path)
+        if record is not None:
+            identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
+            if identity.is_alive():
+                identity.signal(signal.SIGKILL)
+                killed += 1
+    return killed

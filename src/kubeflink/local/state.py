@@ -24,6 +24,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -126,15 +127,31 @@ def named(name: str, environ: Mapping[str, str] = os.environ) -> StateDirectory:
     return StateDirectory(state_home(environ) / name)
 
 
-def new_ephemeral(environ: Mapping[str, str] = os.environ) -> StateDirectory:
-    """A fresh directory for a cluster that ends with its owner."""
+@contextmanager
+def new_ephemeral(environ: Mapping[str, str] = os.environ) -> Iterator[StateDirectory]:
+    """A fresh directory, locked, that is removed in the end."""
     home = state_home(environ)
     with disk_errors(home):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory = StateDirectory(Path(tempfile.mkdtemp(prefix=EPHEMERAL_PREFIX, dir=home)))
-        directory.ephemeral_marker.touch()
-    directory.create()
-    return directory
+    try:
+        # Marked only when it is locked: what is marked and not locked may be collected.
+        with locked(directory):
+            with disk_errors(home):
+                directory.ephemeral_marker.touch()
+            directory.create()
+            yield directory
+    finally:
+        shutil.rmtree(directory.root, ignore_errors=True)
+
+
+def ephemeral_leftovers(environ: Mapping[str, str] = os.environ) -> list[StateDirectory]:
+    """The directories of demos whose server has gone without removing them."""
+    home = state_home(environ)
+    if not home.is_dir():
+        return []
+    found = (StateDirectory(path) for path in home.glob(EPHEMERAL_PREFIX + "*"))
+    return [each for each in found if each.is_ephemeral and not is_locked(each)]
 
 
 @contextmanager

@@ -1,0 +1,213 @@
+"""The kubelet: one worker for each pod in the store, and what the API server asks about pods."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import AsyncIterator
+
+from kubeflink import objects
+from kubeflink.apiserver import statuses
+from kubeflink.apiserver.store import Store
+from kubeflink.errors import GoneError
+from kubeflink.local.command import HOST
+from kubeflink.local.events import EventRecorder
+from kubeflink.local.logs import read_log
+from kubeflink.local.node import NODE_NAME, Node
+from kubeflink.local.pods import PodContext, PodWorker, flink_script
+from kubeflink.local.processes import kill_recorded
+from kubeflink.local.readiness import Readiness
+from kubeflink.local.seats import Seats
+from kubeflink.objects import JsonObject
+
+log = logging.getLogger(__name__)
+
+
+class Kubelet:
+    """Runs all pods. A `PodBackend` of the API server."""
+
+    def __init__(self, node: Node, store: Store, seats: Seats) -> None:
+        self._store = store
+        self._node = node
+        self._seats = seats
+        self._context = PodContext(
+            node=node,
+            store=store,
+            events=EventRecorder(store, "kubelet", NODE_NAME),
+            seats=seats,
+            becomes_ready=Readiness(self.real_port).wait,
+        )
+        self._workers: dict[str, PodWorker] = {}
+        self._names: dict[tuple[str, str], str] = {}
+
+    async def run(self) -> None:
+        """Follow the store until cancelled; the processes are left running."""
+        self._remove_strays({objects.uid_of(pod) for pod in await self._pods()})
+        async with asyncio.TaskGroup() as group:
+            while True:
+                watch = self._store.watch(objects.PODS)
+                try:
+                    while True:
+                        for event in await watch.batch():
+                            self._on_event(group, event.type == "DELETED", event.object)
+                except GoneError:
+                    self._remove_missing(group, await self._pods())
+
+    async def stop_everything(self, grace_seconds: float) -> None:
+        """End all processes; to be called after `run` was cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for worker in self._workers.values():
+                group.create_task(worker.stop(grace_seconds), name="end of a pod")
+
+    async def _pods(self) -> list[JsonObject]:
+        return (await self._store.list(objects.PODS)).items
+
+    def _on_event(self, group: asyncio.TaskGroup, is_deleted: bool, pod: JsonObject) -> None:
+        uid = objects.uid_of(pod)
+        worker = self._workers.get(uid)
+        if is_deleted:
+            if worker is not None:
+                worker.remove()
+        elif worker is not None:
+            worker.update(pod)
+        else:
+            worker = self._workers[uid] = PodWorker(self._context, pod)
+            self._names[_key(pod)] = uid
+            group.create_task(self._work(worker, uid), name=f"pod {objects.name_of(pod)}")
+
+    def _remove_missing(self, group: asyncio.TaskGroup, pods: list[JsonObject]) -> None:
+        living = {objects.uid_of(pod) for pod in pods}
+        for uid, worker in self._workers.items():
+            if uid not in living:
+                worker.remove()
+        for pod in pods:
+            self._on_event(group, False, pod)
+
+    async def _work(self, worker: PodWorker, uid: str) -> None:
+        try:
+            await worker.run()
+        except Exception:
+            # A fault in one pod's handling must not end the others; it is told in the server's log
+            # and the pod stays as it is until it is deleted.
+            log.exception("pod %s", objects.name_of(worker.pod))
+            await worker.tell("Warning", "FailedSync", "the kubelet failed; see the server's log")
+            return
+        del self._workers[uid]
+        if self._names.get(_key(worker.pod)) == uid:
+            del self._names[_key(worker.pod)]
+
+    def _remove_strays(self, living: set[str]) -> None:
+        """End the processes of pods that were deleted by force while no server was there."""
+        for directory in self._node.state.pods.iterdir():
+            if directory.name.rpartition("_")[2] in living:
+                continue
+            kill_recorded(directory.glob("containers/*/process.json"))
+            shutil.rmtree(directory, ignore_errors=True)
+
+    # What the API server and the Service proxy ask.
+
+    async def log(
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        tail_lines: int | None = None,
+        follow: bool = False,
+        previous: bool = False,
+        since_seconds: int | None = None,
+        limit_bytes: int | None = None,
+    ) -> AsyncIterator[bytes]:
+        """The container's output; with `follow` until the container ends.
+
+        `since_seconds` is not looked at: the lines carry no time of ours.
+        """
+        worker = self._worker(namespace, pod)
+        view = worker.view(container)
+        if view is None or (view.restarts == 0 and "waiting" in view.state):
+            reason = "ContainerCreating" if view is None else view.state["waiting"]["reason"]
+            raise statuses.bad_request(
+                f'container "{container}" in pod "{pod}" is waiting to start: {reason}'
+            )
+        # In its back-off, a container's last start is the current one, as in Kubernetes.
+        start = view.restarts - 1 if previous else view.restarts
+        path = worker.files(container).log(start)
+        if previous and not path.exists():
+            raise statuses.bad_request(
+                f'previous terminated container "{container}" in pod "{pod}" not found'
+            )
+
+        def is_growing() -> bool:
+            current = worker.view(container)
+            return current is not None and current.is_running and current.restarts == start
+
+        chunks = read_log(
+            path,
+            tail_lines=tail_lines,
+            limit_bytes=limit_bytes,
+            is_growing=is_growing if follow else None,
+        )
+        async for chunk in chunks:
+            yield chunk
+
+    async def connect(
+        self, namespace: str, pod: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to a port of the pod; `OSError` where nothing listens."""
+        worker = self._worker(namespace, pod)
+        real = await self.real_port(worker.pod, port)
+        return await asyncio.open_connection(HOST, port if real is None else real)
+
+    async def real_port(self, pod: JsonObject, port: int | str) -> int | None:
+        """The port of 127.0.0.1 that stands for a port of the pod; None if there is none (yet).
+
+        A JobManager's ports are those of its seat. On the host network they are Flink's own, which
+        the JobManager writes into its Services; a name is looked up there. All other processes
+        listen where they say.
+        """
+        if pod["spec"].get("hostNetwork"):
+            return port if isinstance(port, int) else await self._announced_port(pod, port)
+        number = _number_of(pod, port)
+        seated = self._seats.ports(pod) if _is_jobmanager(pod) else {}
+        for name, real in seated.items():
+            if port == name or (number is not None and number == _number_of(pod, name)):
+                return real
+        return number
+
+    async def _announced_port(self, pod: JsonObject, name: str) -> int | None:
+        labels = objects.labels_of(pod)
+        services = await self._store.list(objects.SERVICES, objects.namespace_of(pod))
+        for service in services.items:
+            selector = service["spec"].get("selector")
+            if selector and selector.items() <= labels.items():
+                for port in service["spec"].get("ports") or ():
+                    if port.get("name") == name and isinstance(port.get("targetPort"), int):
+                        return int(port["targetPort"])
+        return None
+
+    def _worker(self, namespace: str, pod: str) -> PodWorker:
+        worker = self._workers.get(self._names.get((namespace, pod), ""))
+        if worker is None:
+            raise statuses.not_found(objects.PODS, pod)
+        return worker
+
+
+def _key(pod: JsonObject) -> tuple[str, str]:
+    return objects.namespace_of(pod) or "", objects.name_of(pod)
+
+
+def _is_jobmanager(pod: JsonObject) -> bool:
+    scripts = map(flink_script, pod["spec"]["containers"])
+    return any(script is not None and script.component == "jobmanager" for script in scripts)
+
+
+def _number_of(pod: JsonObject, port: int | str) -> int | None:
+    """The container port of this name."""
+    if isinstance(port, int):
+        return port
+    for container in pod["spec"]["containers"]:
+        for each in container.get("ports") or ():
+            if each.get("name") == port:
+                return int(each["containerPort"])
+    return int(port) if port.isdecimal() else None

@@ -1,0 +1,70 @@
+"""When a container can serve.
+
+A JobManager is ready when its REST API answers: its process is up seconds before. A TaskManager,
+and any other container, is ready when it runs, unless its description has a readiness probe by HTTP
+or TCP. Commands as probes are not run; they belong to an image that is not here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from kubeflink.local.command import HOST
+from kubeflink.local.pods import flink_script
+from kubeflink.objects import JsonObject
+
+PortOf = Callable[[JsonObject, int | str], Awaitable[int | None]]
+"""Given a pod and one of its ports by number or name, the real port; None if it has none (yet)."""
+
+_INTERVAL = 0.2  # seconds between two looks
+_ANSWER_TIMEOUT = 5.0
+_REST_PORT_NAME = "rest"
+
+
+class Readiness:
+    """Looks at containers until they are ready."""
+
+    def __init__(self, port_of: PortOf) -> None:
+        self._port_of = port_of
+
+    async def wait(self, pod: JsonObject, container: JsonObject) -> None:
+        """Return when the container is ready; to be cancelled when it ends before."""
+        probe = container.get("readinessProbe") or {}
+        script = flink_script(container)
+        if "httpGet" in probe:
+            path = probe["httpGet"].get("path") or "/"
+            await self._until(pod, probe["httpGet"]["port"], path, probe)
+        elif "tcpSocket" in probe:
+            await self._until(pod, probe["tcpSocket"]["port"], None, probe)
+        elif script is not None and script.component == "jobmanager":
+            await self._until(pod, _REST_PORT_NAME, "/overview", {})
+
+    async def _until(
+        self, pod: JsonObject, port: int | str, path: str | None, probe: JsonObject
+    ) -> None:
+        await asyncio.sleep(float(probe.get("initialDelaySeconds") or 0))
+        while True:
+            number = await self._port_of(pod, port)
+            if number is not None and await _answers(number, path):
+                return
+            await asyncio.sleep(_INTERVAL)
+
+
+async def _answers(port: int, path: str | None) -> bool:
+    """Whether a server is there that does not say that it cannot serve (5xx)."""
+    try:
+        async with asyncio.timeout(_ANSWER_TIMEOUT):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            try:
+                if path is None:
+                    return True
+                writer.write(f"GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
+                await writer.drain()
+                status = await reader.readline()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
+    # No HTTP at all is a server with TLS, which is there and wants a certificate of its client.
+    return not status.startswith(b"HTTP/") or status.split(b" ")[1:2] < [b"500"]
