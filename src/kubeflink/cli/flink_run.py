@@ -1,0 +1,121 @@
+"""`run`, `run-application` and `info`: programs on clusters, with Flink's lines on stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubeflink.cli import console, running
+from kubeflink.cli.flink_actions import (
+    APPLICATION,
+    REMOTE,
+    SESSION,
+    Action,
+    cluster_of,
+    unknown_target,
+)
+from kubeflink.cli.flink_program import check_program, program_of
+from kubeflink.errors import ClusterExistsError, UsageError
+from kubeflink.spec import Program
+
+if TYPE_CHECKING:
+    from kubeflink.config import Configuration
+
+
+def run(action: Action) -> int:
+    """Run the program of a command line where its target says."""
+    program = program_of(action.line)
+    check_program(program)
+    version = action.configuration.version
+    deploys = action.target == APPLICATION
+    if deploys != (action.name == "run-application") and version.application_action != "run":
+        raise UsageError(
+            f"the action {action.name} of Flink {version} has no target {action.target}",
+            hint=f"An application cluster is deployed by run-application -t {APPLICATION}.",
+        )
+    if deploys:
+        running.run(_deploy_application(application(action, program)))
+        return 0
+    if action.target not in (SESSION, REMOTE):
+        raise unknown_target(action.target)
+    return running.run(_run_jar(action, program))
+
+
+def info(action: Action) -> int:
+    """The execution plan of a program: only a JVM can make it."""
+    check_program(program_of(action.line))
+    raise UsageError(
+        "the plan of a program is made by the program, in a JVM",
+        hint="Run it on a session cluster; `kubeflink describe` and the web UI show its plan.",
+    )
+
+
+def application(action: Action, program: Program) -> Configuration:
+    """The configuration of the application cluster that runs a program."""
+    from kubeflink import spec
+
+    return spec.application_configuration(action.configuration, program)
+
+
+async def _deploy_application(configuration: Configuration) -> None:
+    from kubeflink import spec
+    from kubeflink.cli.access import configured_client
+    from kubeflink.cli.kubernetes_session import say_address
+    from kubeflink.cluster import artifacts, deployment
+
+    configuration = artifacts.upload(configuration)
+    built = spec.build_jobmanager(configuration)
+    console.notices(built.notices)
+    async with configured_client(configuration) as client:
+        if await deployment.find_rest_service(client, built.cluster_id) is not None:
+            raise ClusterExistsError(
+                f"the Flink cluster {built.cluster_id} exists already in namespace"
+                f" {client.namespace}",
+                hint="Stop it first, or choose another kubernetes.cluster-id.",
+            )
+        await deployment.deploy(client, built)
+        done = f"Create flink application cluster {built.cluster_id}"
+        await say_address(client, configuration, built.cluster_id, done)
+
+
+async def _run_jar(action: Action, program: Program) -> int:
+    """Submit a jar to a running cluster and, attached, follow the job to its end."""
+    jar = _local_jar(program)
+    console.notices(action.configuration.notices)
+    async with cluster_of(action) as cluster:
+        flink = await cluster.flink()
+        jar_id = await flink.upload_jar(jar)
+        job_id = await flink.run_jar(
+            jar_id,
+            entry_class=program.main_class,
+            args=program.arguments,
+            parallelism=_positive(program.parallelism),
+            savepoint=program.savepoint_path,
+            allow_non_restored_state=program.allow_non_restored_state or None,
+            claim_mode=program.claim_mode,
+        )
+        console.out(f"Job has been submitted with JobID {job_id}")
+        if program.detached:
+            return 0
+        outcome = (await cluster.job(job_id).wait(check=False)).check()
+        console.out("Program execution finished")
+        console.out(f"Job with JobID {job_id} has finished.")
+        console.out(f"Job Runtime: {outcome.duration} ms")
+    return 0
+
+
+def _local_jar(program: Program) -> Path:
+    if program.uri is None or (program.python is not None and program.python.entry):
+        raise UsageError(
+            "a Python program on a session cluster is compiled in a JVM on this side",
+            hint=f"Deploy it as an application: run -t {APPLICATION} -py local:///...",
+        )
+    path = Path(program.uri.removeprefix("file://"))
+    if not path.is_file():
+        raise UsageError(f"the jar {program.uri} is not there, or is no file")
+    return path
+
+
+def _positive(parallelism: int | None) -> int | None:
+    """-1 stands for the cluster's default."""
+    return parallelism if parallelism is not None and parallelism > 0 else None
