@@ -1,9 +1,9 @@
 """The objects of the embedded Kubernetes in a sqlite file, so that they survive the server.
 
-One row for each object and one for the last resourceVersion, changed in one transaction with each
-write. The file is written ahead (WAL) and not synced for every write: what the server has answered
-survives the server however it ends, and a crash of the whole machine loses at most the last
-moments, but then all processes that the objects stand for are gone as well.
+One row for each object and one for the last resourceVersion of each kind, changed in one
+transaction with each write. The file is written ahead (WAL) and not synced for every write: what
+the server has answered survives the server however it ends, and a crash of the whole machine loses
+at most the last moments, but then all processes that the objects stand for are gone as well.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from kubeflink.apiserver.store import JournalState
 from kubeflink.apiserver.watch import Change
 from kubeflink.errors import LocalError
 
-_SCHEMA = """ CREATE TABLE IF NOT EXISTS objects ( kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT
-NULL, object BLOB NOT NULL, PRIMARY KEY (kind, namespace, name) ) WITHOUT ROWID; CREATE TABLE IF NOT
-EXISTS version (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), value INTEGER); """
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+  kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL,
+  PRIMARY KEY (kind, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS versions (kind TEXT PRIMARY KEY, version INTEGER NOT NULL);
+"""
 _BUSY_TIMEOUT = 5.0  # seconds; nobody else should have the file open, but somebody may look
 
 
@@ -44,8 +48,14 @@ class SqliteJournal:
         decode = msgspec.json.decode
         with self._errors():
             rows = self._connection.execute("SELECT object FROM objects").fetchall()
-            version = self._connection.execute("SELECT value FROM version").fetchone()
-        return JournalState([decode(row[0]) for row in rows], version[0] if version else 0)
+            versions = dict(self._connection.execute("SELECT kind, version FROM versions"))
+        last_changes = {
+            resource: versions[resource.kind]
+            for resource in objects.RESOURCES
+            if resource.kind in versions
+        }
+        newest = max(versions.values(), default=0)
+        return JournalState([decode(row[0]) for row in rows], newest, last_changes)
 
     def record(self, change: Change) -> None:
         """Write one change; `LocalError` when it could not be written, and then nothing was."""
@@ -61,7 +71,8 @@ class SqliteJournal:
                     "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", (*key, change.encoded())
                 )
             transaction.execute(
-                "INSERT OR REPLACE INTO version VALUES (1, ?)", (change.resource_version,)
+                "INSERT OR REPLACE INTO versions VALUES (?, ?)",
+                (change.resource.kind, change.resource_version),
             )
 
     def close(self) -> None:

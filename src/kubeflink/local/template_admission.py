@@ -13,7 +13,7 @@ from kubeflink import objects
 from kubeflink.apiserver import statuses
 from kubeflink.apiserver.admission import AdmissionRequest
 from kubeflink.apiserver.metadata import copy_json
-from kubeflink.config.yaml import load_kubernetes
+from kubeflink.config.yaml import load_core
 from kubeflink.errors import ConfigurationError
 from kubeflink.objects import JsonObject
 
@@ -38,7 +38,7 @@ class TaskManagerTemplateAdmission:
         if text is None:
             return
         try:
-            template = load_kubernetes(text, TEMPLATE_KEY).value
+            template = load_core(text, TEMPLATE_KEY).value
         except ConfigurationError as error:
             raise statuses.bad_request(f"the TaskManager's pod template: {error.message}") from None
         if isinstance(template, dict):
