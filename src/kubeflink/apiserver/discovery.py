@@ -10,7 +10,7 @@ from kubeflink.apiserver.resources import Registry, ServedResource
 from kubeflink.apiserver.watch import encode_json
 from kubeflink.objects import JsonObject
 
-VERSION = (1, 34)
+VERSION = (1, 36)
 """The version of Kubernetes whose API this server follows."""
 
 _JSON = "application/json"

@@ -15,7 +15,7 @@ import msgspec
 from aiohttp import web
 
 from kubeflink import objects
-from kubeflink.apiserver import paths, scale, statuses
+from kubeflink.apiserver import paths, protobuf, scale, statuses
 from kubeflink.apiserver.apply import apply_patch
 from kubeflink.apiserver.faults import Fault
 from kubeflink.apiserver.patches import json_patch, merge_patch
@@ -333,9 +333,12 @@ async def read_body(request: web.BaseRequest) -> bytes:
 
 
 async def read_object(request: web.BaseRequest) -> JsonObject:
-    """A JSON or YAML object from the body; 400, 413 or 415."""
+    """A JSON, YAML or protobuf object from the body; 400, 413 or 415."""
     body = await read_body(request)
-    if request.content_type in ("application/yaml", "application/x-yaml"):
+    decoded: Any
+    if request.content_type == protobuf.MEDIA_TYPE:
+        decoded = protobuf.decode(body)
+    elif request.content_type in ("application/yaml", "application/x-yaml"):
         decoded = _decode_yaml(body)
     elif request.content_type in ("application/json", "application/octet-stream", "text/plain"):
         decoded = _decode(body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Protocol
 
@@ -11,6 +10,7 @@ from aiohttp import web
 from kubeflink import objects
 from kubeflink.apiserver import paths, statuses
 from kubeflink.apiserver.paths import Target
+from kubeflink.apiserver.portforward import Connection, forward
 from kubeflink.apiserver.store import Store
 from kubeflink.errors import ApiStatusError
 from kubeflink.objects import JsonObject
@@ -33,9 +33,7 @@ class PodBackend(Protocol):
     ) -> AsyncIterator[bytes]:
         """The container's output; with `follow` until the container ends."""
 
-    async def connect(
-        self, namespace: str, pod: str, port: int
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(self, namespace: str, pod: str, port: int) -> Connection:
         """A connection to a port of the pod; `OSError` where nothing listens."""
 
 
@@ -68,8 +66,37 @@ class PodHandlers:
         return await _stream(request, lines)
 
     async def port_forward(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
-        """Connect a client to ports of a pod."""
-        raise statuses.method_not_allowed()
+        """Connect a client to ports of a pod; 400 for a pod that does not run."""
+        if self._backend is None or request.method not in ("GET", "POST"):
+            raise statuses.method_not_allowed()
+        pod = await self._store.get(target.resource, target.namespace, target.name)
+        if (pod.get("status") or {}).get("phase") != "Running":
+            raise statuses.bad_request(f"pod {target.name} is not running")
+        backend, namespace = self._backend, target.namespace or ""
+
+        async def connect(port: int) -> Connection:
+            return await backend.connect(namespace, target.name, port)
+
+        return await forward(request, _ports(request), connect)
+
+    async def refuse_exec(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
+        """`exec` and `attach` are recognised, to be refused in a sentence."""
+        await self._store.get(target.resource, target.namespace, target.name)
+        raise statuses.failure(
+            405, f"{target.subresource} is not available on this API server: use logs instead"
+        )
+
+
+def _ports(request: web.BaseRequest) -> list[int]:
+    """The ports of `?ports=8081,6123` or `?ports=8081&ports=6123`; 400 for what is no port."""
+    ports = []
+    for text in ",".join(request.query.getall("ports", [])).split(","):
+        if not text:
+            continue
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
+            raise statuses.bad_request(f'unable to parse "{text}" as a port')
+        ports.append(int(text))
+    return ports
 
 
 async def _stream(request: web.BaseRequest, lines: AsyncIterator[bytes]) -> web.StreamResponse:

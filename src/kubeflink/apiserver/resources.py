@@ -24,7 +24,8 @@ class ServedResource:
 
     `status`: the object has a `status` that only the status subresource writes.
     `generation`: `metadata.generation` counts the changes of its `spec`.
-    `subresources`: served below an object, besides `status`.
+    `subresources`: served below an object, besides `status`; `refused`: known, to say that they are
+    not served.
     """
 
     resource: Resource
@@ -34,11 +35,14 @@ class ServedResource:
     status: bool = False
     generation: bool = False
     subresources: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     verbs: frozenset[str] = _ALL_VERBS
 
     def has(self, subresource: str) -> bool:
-        """Whether this subresource is served."""
-        return subresource in self.subresources or (subresource == "status" and self.status)
+        """Whether a request for this subresource is for a handler."""
+        return subresource in (*self.subresources, *self.refused) or (
+            subresource == "status" and self.status
+        )
 
 
 SERVED: tuple[ServedResource, ...] = (
@@ -50,6 +54,7 @@ SERVED: tuple[ServedResource, ...] = (
         status=True,
         generation=True,
         subresources=("log", "portforward"),
+        refused=("exec", "attach"),
     ),
     ServedResource(
         objects.SERVICES, "service", ("svc",), ("all",), status=True, subresources=("proxy",)

@@ -5,6 +5,10 @@ what the path names, the authorizer, the handler; and it turns every error of th
 `Status`. The server knows nothing of processes: what it cannot answer from its `Store` it asks a
 `PodBackend` (logs, port-forward) or a `ServiceProxy` (where a Service leads to).
 
+A token comes in the `Authorization` header or in the path (`/-/TOKEN/api/v1/...`). The second form
+is for clients over plain HTTP: `kubectl` and everything on client-go drop all credentials of a
+kubeconfig whose server is not https, but every client keeps a path that its server URL has.
+
 A handler is cancelled when its client goes away; that is how a watch of a dead client ends.
 """
 
@@ -35,6 +39,7 @@ log = logging.getLogger(__name__)
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+_TOKEN_PATH = "/-/"
 
 
 class ApiServer:
@@ -90,6 +95,11 @@ class ApiServer:
         """The base URL, without a trailing slash."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
+
+    @property
+    def url_with_token(self) -> str:
+        """A base URL that is all a client needs. It is a secret when there is a token."""
+        return self.url if self._token is None else f"{self.url}{_TOKEN_PATH}{self._token}"
 
     async def start(self) -> None:
         """Listen. `LocalError` when the port is taken."""
@@ -171,9 +181,9 @@ class ApiServer:
             )
 
     async def _route(self, request: web.BaseRequest, fault: Fault | None) -> web.StreamResponse:
-        path = request.raw_path.partition("?")[0]
+        path, given = _split_token(request)
         if path not in _PUBLIC:
-            self._authenticate(request)
+            self._authenticate(given)
         if path == reviews.SELF_SUBJECT_ACCESS_REVIEWS and request.method == "POST":
             review = await read_object(request)
             answer = reviews.self_subject_access_review(review, self._user, self._authorizer)
@@ -192,6 +202,8 @@ class ApiServer:
                 return await self._pods.log(request, target)
             case "portforward":
                 return await self._pods.port_forward(request, target)
+            case "exec" | "attach":
+                return await self._pods.refuse_exec(request, target)
             case "proxy":
                 return await self._proxy.handle(request, target)
             case _:
@@ -211,13 +223,9 @@ class ApiServer:
             raise statuses.method_not_allowed()
         return web.Response(body=answer.body, headers={"Content-Type": answer.content_type})
 
-    def _authenticate(self, request: web.BaseRequest) -> None:
-        if self._token is None:
-            return
-        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-        # WebSocket clients in browsers cannot set headers; kubectl and fabric8 always do.
-        if scheme.lower() != "bearer" or not hmac.compare_digest(
-            given.strip().encode(), self._token.encode()
+    def _authenticate(self, given: str) -> None:
+        if self._token is not None and not hmac.compare_digest(
+            given.encode(), self._token.encode()
         ):
             raise statuses.unauthorized()
 
@@ -238,6 +246,16 @@ class ApiServer:
         )
         if not self._authorizer.allows(attributes):
             raise reviews.forbidden(attributes)
+
+
+def _split_token(request: web.BaseRequest) -> tuple[str, str]:
+    """The path without a token, and the token that the request carries (empty: none)."""
+    path = request.raw_path.partition("?")[0]
+    if path.startswith(_TOKEN_PATH):
+        token, slash, rest = path[len(_TOKEN_PATH) :].partition("/")
+        return slash + rest or "/", token
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return path, given.strip() if scheme.lower() == "bearer" else ""
 
 
 def _cut(request: web.BaseRequest) -> None:
