@@ -53,6 +53,7 @@ NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments")
 REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets")
+ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
 
 RESOURCES: tuple[Resource, ...] = (
     PODS,
@@ -66,6 +67,7 @@ RESOURCES: tuple[Resource, ...] = (
     NODES,
     DEPLOYMENTS,
     REPLICA_SETS,
+    ENDPOINT_SLICES,
 )
 
 _BY_KIND = {(resource.api_version, resource.kind): resource for resource in RESOURCES}

@@ -84,6 +84,8 @@ SERVED: tuple[ServedResource, ...] = (
         generation=True,
         subresources=("scale",),
     ),
+    # Written by controllers, read by `kubectl describe service`.
+    ServedResource(objects.ENDPOINT_SLICES, "endpointslice"),
 )
 
 

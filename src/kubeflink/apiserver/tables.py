@@ -409,6 +409,32 @@ def _endpoints(endpoints: JsonObject) -> Cells:
     return [objects.name_of(endpoints), (",".join(found[:3]) or "<none>") + more, _age(endpoints)]
 
 
+_ENDPOINT_SLICE = (
+    _NAME,
+    Column("AddressType", "What the addresses are."),
+    Column("Ports", "The ports behind the service."),
+    Column("Endpoints", "The addresses behind the service."),
+    _AGE,
+)
+
+
+def _endpoint_slice(endpoint_slice: JsonObject) -> Cells:
+    ports = [str(port.get("port", "*")) for port in endpoint_slice.get("ports") or []]
+    found = [
+        address
+        for endpoint in endpoint_slice.get("endpoints") or []
+        for address in endpoint.get("addresses") or []
+    ]
+    more = f" + {len(found) - 3} more..." if len(found) > 3 else ""
+    return [
+        objects.name_of(endpoint_slice),
+        endpoint_slice.get("addressType", ""),
+        ",".join(ports) or "<unset>",
+        (",".join(found[:3]) or "<unset>") + more,
+        _age(endpoint_slice),
+    ]
+
+
 _TABLES: dict[Resource, tuple[tuple[Column, ...], Callable[[JsonObject], Cells]]] = {
     objects.PODS: (_POD, _pod),
     objects.DEPLOYMENTS: (_DEPLOYMENT, _deployment),
@@ -421,4 +447,5 @@ _TABLES: dict[Resource, tuple[tuple[Column, ...], Callable[[JsonObject], Cells]]
     objects.EVENTS: (_EVENT, _event),
     objects.SERVICE_ACCOUNTS: (_SERVICE_ACCOUNT, _service_account),
     objects.ENDPOINTS: (_ENDPOINTS, _endpoints),
+    objects.ENDPOINT_SLICES: (_ENDPOINT_SLICE, _endpoint_slice),
 }
