@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from kubeflink.local.cluster import EmbeddedCluster, Settings
-from kubeflink.local.node import BackOff
+from kubeflink.local.cluster import EmbeddedCluster
+from kubeflink.local.settings import BackOff, Settings
 
 T = TypeVar("T")
 

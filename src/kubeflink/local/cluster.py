@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -36,11 +35,12 @@ from kubeflink.local.java import find_java
 from kubeflink.local.journal import SqliteJournal
 from kubeflink.local.kubelet import Kubelet
 from kubeflink.local.leftovers import collect_leftovers
-from kubeflink.local.node import NODE_NAME, BackOff, Node
+from kubeflink.local.node import NODE_NAME, Node
 from kubeflink.local.ports import POD_PORTS, PortBook, free_port, is_free
 from kubeflink.local.processes import Guardian, start_time
 from kubeflink.local.seats import Seats
 from kubeflink.local.services import NodePortAdmission, ServiceController
+from kubeflink.local.settings import Settings
 from kubeflink.local.state import (
     StateDirectory,
     locked,
@@ -56,37 +56,6 @@ if TYPE_CHECKING:
     from kubeflink.kube.client import KubeClient
 
 log = logging.getLogger(__name__)
-
-FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
-"""JVM options for processes that are started often and live briefly: a second less to the start of
-a JobManager, and less memory; a job that computes for long is faster without them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How an embedded cluster runs. `port` 0 takes a free one, and then keeps it."""
-
-    port: int = 0
-    flink_homes: tuple[Path, ...] = ()
-    jvm_options: tuple[str, ...] = FAST_START
-    back_off: BackOff = field(default_factory=BackOff)
-
-    def as_json(self) -> JsonObject:
-        """For the state directory; see `settings_of`."""
-        return {
-            "port": self.port,
-            "flink_homes": [str(home) for home in self.flink_homes],
-            "jvm_options": list(self.jvm_options),
-        }
-
-
-def settings_of(value: Mapping[str, Any]) -> Settings:
-    """What `as_json` gave."""
-    return Settings(
-        port=int(value.get("port", 0)),
-        flink_homes=tuple(map(Path, value.get("flink_homes", ()))),
-        jvm_options=tuple(value.get("jvm_options", FAST_START)),
-    )
 
 
 class EmbeddedCluster:

@@ -5,38 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kubeflink.apiserver.quantities import parse_quantity
 from kubeflink.local.flink_home import FlinkHomes
 from kubeflink.local.java import JavaRuntime
 from kubeflink.local.ports import PortBook
 from kubeflink.local.processes import Guardian
+from kubeflink.local.settings import BackOff
 from kubeflink.local.state import StateDirectory
 from kubeflink.objects import JsonObject
 
 NODE_NAME = "localhost"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-
-
-@dataclass(frozen=True, slots=True)
-class BackOff:
-    """How long a failed container waits before it is started again, in seconds.
-
-    The first restart comes at once, then `initial`, twice as long each time, at most `maximum`; a
-    container that ran for `reset_after` begins anew. Kubernetes has 10 s and 300 s (and 1 s and 60
-    s behind a feature gate): on one's own machine nobody gains from waiting.
-    """
-
-    initial: float = 1.0
-    maximum: float = 60.0
-    reset_after: float = 60.0
-
-    def delay(self, failures: int) -> float:
-        """The wait before the next start after this many failures in a row (at least one)."""
-        if failures <= 1:
-            return 0.0
-        return min(self.initial * 2.0 ** min(failures - 2, 32), self.maximum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +30,7 @@ class Node:
     ports: PortBook
     guardian: Guardian | None = None
     jvm_options: tuple[str, ...] = ()
-    back_off: BackOff = BackOff()
+    back_off: BackOff = field(default_factory=BackOff)
 
     def as_object(self, version: str) -> JsonObject:
         """The Node object; `version` is what it gives for its kubelet."""

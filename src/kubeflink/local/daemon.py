@@ -1,0 +1,305 @@
+"""The embedded Kubernetes in the background.
+
+`up` starts a server process in a session of its own and returns when it serves, or with the error
+that kept it from serving, which comes back through a pipe. The server lives until `down` (SIGTERM),
+which ends all processes and removes the directory. However else it ends, its JVMs live on, and the
+next `up` adopts them. SIGTERM without `down`, as at the end of a desktop session or of the machine,
+ends the processes but keeps objects, so that the next `up` starts them anew.
+
+Commands go to one embedded cluster by its name; several live side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kubeflink.errors import KubeflinkError, LocalError
+from kubeflink.local.leftovers import collect_leftovers, remove
+from kubeflink.local.processes import ProcessIdentity
+from kubeflink.local.settings import Settings, settings_of
+from kubeflink.local.state import (
+    StateDirectory,
+    disk_errors,
+    is_locked,
+    named,
+    read_json,
+    state_home,
+    write_json,
+)
+
+DEFAULT_NAME = "default"
+
+START_TIMEOUT = 60.0
+"""Seconds that a server may take until it serves: it starts no JVM itself."""
+
+STOP_TIMEOUT = 60.0
+"""Seconds that it may take to end all processes, which get 5 s of grace."""
+
+_POLL_INTERVAL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One embedded cluster as seen from outside.
+
+    `url`, `pid` and `since` (seconds since the epoch) are those of the running server, None when
+    none runs. `flink` are the versions that it can run.
+    """
+
+    name: str
+    directory: Path
+    kubeconfig: Path
+    log: Path
+    is_running: bool
+    url: str | None = None
+    pid: int | None = None
+    since: float | None = None
+    flink: tuple[str, ...] = ()
+    java: int | None = None
+
+
+def up(
+    name: str = DEFAULT_NAME,
+    *,
+    settings: Settings | None = None,
+    timeout: float = START_TIMEOUT,
+    environ: Mapping[str, str] = os.environ,
+) -> Status:
+    """Start the embedded cluster, or find it running; returns when its API server serves.
+
+    Without settings those of its last start are used. Raises `LocalError`.
+    """
+    directory = named(name, environ)
+    collect_leftovers(environ)
+    if is_locked(directory):
+        return _wait_for_other_start(directory, timeout)
+    directory.create()
+    if settings is not None:
+        write_json(directory.settings_file, settings.as_json())
+    _start_server(directory, timeout, environ)
+    return _status(directory)
+
+
+def down(
+    name: str = DEFAULT_NAME,
+    *,
+    timeout: float = STOP_TIMEOUT,
+    environ: Mapping[str, str] = os.environ,
+) -> bool:
+    """End the embedded cluster with all its processes and remove all it holds.
+
+    Returns whether there was one. Also removes what killed demos left.
+    """
+    collect_leftovers(environ)
+    directory = named(name, environ)
+    if not directory.root.is_dir():
+        return False
+    if is_locked(directory):
+        _stop_server(directory, timeout)
+    remove(directory)
+    return True
+
+
+def status(name: str = DEFAULT_NAME, *, environ: Mapping[str, str] = os.environ) -> Status:
+    """What is known of the embedded cluster of this name."""
+    return _status(named(name, environ))
+
+
+def _status(directory: StateDirectory) -> Status:
+    found = Status(
+        name=directory.name,
+        directory=directory.root,
+        kubeconfig=directory.kubeconfig,
+        log=directory.log,
+        is_running=is_locked(directory),
+    )
+    server = read_json(directory.server_file)
+    if not found.is_running or server is None:
+        return found
+    return replace(
+        found,
+        url=server["url"],
+        pid=server["pid"],
+        since=server["time"],
+        flink=tuple(server["flink"]),
+        java=server["java"],
+    )
+
+
+def all_names(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The names of all embedded clusters that have a directory, demos excepted."""
+    home = state_home(environ)
+    if not home.is_dir():
+        return []
+    directories = (StateDirectory(path) for path in sorted(home.iterdir()) if path.is_dir())
+    return [each.name for each in directories if not each.is_ephemeral]
+
+
+def kubeconfig(name: str = DEFAULT_NAME, *, environ: Mapping[str, str] = os.environ) -> Path:
+    """The path of the kubeconfig; `LocalError` when the embedded cluster does not run."""
+    found = status(name, environ=environ)
+    if not found.is_running:
+        suffix = "" if name == DEFAULT_NAME else f" {name}"
+        raise LocalError(
+            f"The embedded cluster {name!r} is not running",
+            hint=f"Start it with: kubeflink local up{suffix}",
+        )
+    return found.kubeconfig
+
+
+# The parent's side of a start and a stop.
+
+
+def _start_server(directory: StateDirectory, timeout: float, environ: Mapping[str, str]) -> None:
+    reader, writer = os.pipe()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    try:
+        with disk_errors(directory.root):
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-m", __name__, str(directory.root)],
+                dict(environ),
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, str(directory.log), flags, 0o600),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                    (os.POSIX_SPAWN_DUP2, writer, _READY_DESCRIPTOR),
+                ],
+                setsid=True,
+            )
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    try:
+        _wait_until_ready(directory, reader, timeout)
+    except BaseException:
+        # Also when the user interrupts: a server that nobody waited for must not stay.
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+        raise
+    finally:
+        os.close(reader)
+
+
+def _wait_until_ready(directory: StateDirectory, reader: int, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    message = b""
+    while not message.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([reader], [], [], left)[0]:
+            raise LocalError(
+                f"The embedded cluster {directory.name!r} did not start within {timeout:.0f} s",
+                hint=f"Its log is {directory.log}",
+            )
+        part = os.read(reader, 65536)
+        if not part:
+            raise LocalError(
+                f"The server of the embedded cluster {directory.name!r} ended while starting",
+                hint=f"Its log is {directory.log}",
+            )
+        message += part
+    answer = json.loads(message)
+    if "error" in answer:
+        raise LocalError(answer["error"], hint=answer.get("hint"))
+
+
+def _wait_for_other_start(directory: StateDirectory, timeout: float) -> Status:
+    """Somebody else has the lock: it serves, or will in a moment, or fails to."""
+    deadline = time.monotonic() + timeout
+    while is_locked(directory):
+        server = read_json(directory.server_file)
+        if server is not None and _identity(server).is_alive():
+            return _status(directory)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_INTERVAL)
+    raise LocalError(
+        f"The embedded cluster {directory.name!r} is being started elsewhere, without success",
+        hint=f"Its log is {directory.log}",
+    )
+
+
+def _stop_server(directory: StateDirectory, timeout: float) -> None:
+    server = read_json(directory.server_file)
+    if server is None:
+        raise LocalError(
+            f"The embedded cluster {directory.name!r} is just starting",
+            hint="Try again in a moment",
+        )
+    identity = _identity(server)
+    deadline = time.monotonic() + timeout
+    if identity.is_alive():
+        os.kill(identity.pid, signal.SIGTERM)
+    while is_locked(directory):
+        if time.monotonic() > deadline:
+            os.kill(identity.pid, signal.SIGKILL)
+            deadline = time.monotonic() + timeout
+        time.sleep(_POLL_INTERVAL)
+
+
+def _identity(server: Mapping[str, object]) -> ProcessIdentity:
+    return ProcessIdentity(int(str(server["pid"])), str(server["started"]))
+
+
+# The server's side.
+
+_READY_DESCRIPTOR = 3
+"""Where the server writes one line of JSON when it serves, or why it does not."""
+
+
+async def _serve(directory: StateDirectory) -> None:
+    from kubeflink.local.cluster import EmbeddedCluster
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settings = settings_of(read_json(directory.settings_file) or {})
+    async with EmbeddedCluster(directory.root, settings=settings) as cluster:
+        _report({"ready": cluster.url})
+        failed = asyncio.create_task(cluster.wait_until_failed(), name="failure")
+        stopped = asyncio.create_task(stop.wait(), name="stop")
+        await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
+        for task in (failed, stopped):
+            task.cancel()
+        await asyncio.gather(failed, stopped, return_exceptions=True)
+
+
+def _report(answer: Mapping[str, str | None]) -> None:
+    try:
+        os.write(_READY_DESCRIPTOR, json.dumps(answer).encode() + b"\n")
+    except BrokenPipeError:
+        logging.getLogger(__name__).warning("nobody waited for the start")
+    os.close(_READY_DESCRIPTOR)
+
+
+def main(arguments: list[str]) -> int:
+    """The server process; its only argument is the state directory."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+    )
+    os.set_inheritable(_READY_DESCRIPTOR, False)
+    try:
+        asyncio.run(_serve(StateDirectory(Path(arguments[0]))))
+    except KubeflinkError as error:
+        logging.getLogger(__name__).error("%s", error)
+        _report({"error": error.message, "hint": error.hint})
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
