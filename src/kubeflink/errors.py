@@ -186,12 +186,24 @@ class RestStatusError(FlinkError):
 
 
 class JobFailedError(FlinkError):
-    """A job ended in another state than was asked for, with the root cause as Flink told it."""
+    """A job ended in another state than was asked for, with the root cause as Flink told it.
 
-    def __init__(self, message: str, *, job_id: str, state: str, hint: str | None = None) -> None:
+    `savepoint` is the path of one that was made all the same, from which the job can go on.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        job_id: str,
+        state: str,
+        savepoint: str | None = None,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.job_id = job_id
         self.state = state
+        self.savepoint = savepoint
 
 
 class ClusterError(KubeflinkError):

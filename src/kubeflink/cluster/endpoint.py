@@ -22,16 +22,18 @@ import ipaddress
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kubeflink import objects
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import NODES, PODS, SERVICES, JsonObject
-from kubeflink.rest import FlinkClient
-from kubeflink.rest.transport import RETRY_SECONDS
+from kubeflink.rest import RETRY_SECONDS
 from kubeflink.spec import names
+
+if TYPE_CHECKING:
+    from kubeflink.rest import FlinkClient
 
 INTERNAL_IP: Final = "InternalIP"
 """The default of kubernetes.rest-service.exposed.node-port-address-type."""
@@ -150,6 +152,8 @@ async def connect(
     A direct route gets an HTTP client of its own: the credentials for the API server are never
     sent to Flink.
     """
+    from kubeflink.rest import FlinkClient
+
     if route.kind == "service proxy":
         yield FlinkClient(client.http, route.url, where=route.where, retry_seconds=retry_seconds)
         return

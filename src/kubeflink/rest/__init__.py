@@ -1,7 +1,25 @@
-"""Flink's REST API from the client's side: jars, jobs, savepoints, checkpoints, logs."""
+"""Flink's REST API from the client's side: jars, jobs, savepoints, checkpoints, logs.
+
+The client is imported when it is asked for: a deployment makes no request to Flink, and should not
+pay for the means to.
+"""
 
 from __future__ import annotations
 
-from kubeflink.rest.client import FlinkClient
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kubeflink.rest.client import FlinkClient as FlinkClient
 
 __all__ = ["FlinkClient"]
+
+RETRY_SECONDS = 20.0
+"""How long a request is repeated: longer than a start of Flink's REST server takes (1-4 s)."""
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FlinkClient":
+        from kubeflink.rest.client import FlinkClient
+
+        return FlinkClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

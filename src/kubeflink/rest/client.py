@@ -19,8 +19,8 @@ from urllib.parse import quote
 import httpx2
 
 from kubeflink.errors import RestStatusError, RestUnreachableError
-from kubeflink.rest import models
-from kubeflink.rest.transport import RETRY_SECONDS, Call, Transport
+from kubeflink.rest import RETRY_SECONDS, models
+from kubeflink.rest.transport import Call, Transport
 from kubeflink.rest.upload import JarUpload, Progress
 
 _T = TypeVar("_T")

@@ -18,12 +18,9 @@ import httpx2
 import msgspec
 
 from kubeflink.errors import KubeflinkError, RestStatusError
-from kubeflink.rest import failures
+from kubeflink.rest import RETRY_SECONDS, failures
 
 T = TypeVar("T")
-
-RETRY_SECONDS = 20.0
-"""How long a request is repeated: longer than a start of Flink's REST server takes (1-4 s)."""
 
 READ_SECONDS = 60.0
 """How long one answer may take."""

@@ -1,0 +1,80 @@
+"""From options and keyword arguments to a configuration and a client of the right API server.
+
+The own interface has kubectl's habits: the namespace is that of the kubeconfig context unless one
+is asked for, by argument or by `kubernetes.namespace`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kubeflink.kube import kubeconfig as kubeconfigs
+from kubeflink.kube.client import KubeClient
+
+if TYPE_CHECKING:
+    from kubeflink.config import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Which API server: the arguments that kubectl knows too. None takes kubectl's defaults."""
+
+    kubeconfig: str | Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+
+    def client(self, *, environ: Mapping[str, str] = os.environ) -> KubeClient:
+        """A client; no request is made. Raises KubeconfigError."""
+        return KubeClient.connect(
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            namespace=self.namespace,
+            environ=environ,
+        )
+
+
+def configured(
+    connection: Connection,
+    name: str | None,
+    options: Mapping[str, object] | None,
+    *,
+    conf_dir: str | Path | None = None,
+    flink_version: str | None = None,
+    strict: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Configuration, KubeClient]:
+    """The configuration for a cluster of that name, and a client for where it is to be.
+
+    Arguments win over options, and options over the configuration file. Raises ConfigurationError
+    and KubeconfigError; no request is made.
+    """
+    from kubeflink import config
+    from kubeflink.config.options import kubernetes as k8s
+
+    overrides: dict[str, object] = dict(options or {})
+    if name is not None:
+        overrides[k8s.CLUSTER_ID.key] = name
+    if connection.namespace is not None:
+        overrides[k8s.NAMESPACE.key] = connection.namespace
+    configuration = config.load(
+        conf_dir=conf_dir,
+        overrides=overrides,
+        version=flink_version,
+        strict=strict,
+        environ=environ,
+    )
+    access = kubeconfigs.load(
+        connection.kubeconfig or configuration.get(k8s.CONFIG_FILE),
+        connection.context or configuration.get(k8s.CONTEXT),
+        environ=environ,
+    )
+    wanted = configuration.get_optional(k8s.NAMESPACE)
+    if wanted is None:
+        configuration = configuration.with_values({k8s.NAMESPACE.key: access.namespace})
+    access = replace(access, namespace=wanted or access.namespace)
+    user_agent = configuration.get_optional(k8s.CLIENT_USER_AGENT)
+    return configuration, KubeClient.of(access, user_agent=user_agent, environ=environ)

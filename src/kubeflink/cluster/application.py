@@ -1,0 +1,172 @@
+"""Application clusters: a JobManager that runs one program and is gone at its end.
+
+    async with await ApplicationCluster.deploy("local:///opt/flink/usrlib/job.jar", "demo") as app:
+        outcome = await app.wait()
+
+The difficulty is the end. The JobManager deletes its own Deployment when the program is done, and
+with it go the REST API, the pods and their logs; so whoever asks afterwards finds nothing. `wait`
+therefore watches in three ways at once (see `ending`) and keeps what it has seen.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from kubeflink.cluster import deployment, endpoint, readiness
+from kubeflink.cluster.access import Connection, configured
+from kubeflink.cluster.cluster import FlinkCluster
+from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
+from kubeflink.kube.client import KubeClient
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.job import JobOutcome, JobProgress
+    from kubeflink.config import Configuration
+    from kubeflink.rest.client import ClaimMode
+    from kubeflink.spec import Program
+
+logger = logging.getLogger(__name__)
+
+
+class ApplicationCluster(FlinkCluster):
+    """An application cluster."""
+
+    @classmethod
+    async def deploy(
+        cls,
+        program: str | Program,
+        name: str | None = None,
+        *,
+        args: Sequence[str] = (),
+        entry_class: str | None = None,
+        parallelism: int | None = None,
+        savepoint: str | None = None,
+        allow_non_restored_state: bool = False,
+        claim_mode: ClaimMode | None = None,
+        options: Mapping[str, object] | None = None,
+        namespace: str | None = None,
+        conf_dir: str | Path | None = None,
+        flink_version: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        strict: bool = False,
+    ) -> Self:
+        """Deploys a cluster that runs `program`, and returns when its objects are made.
+
+        `program` is the address of a jar that the JobManager can reach, such as
+        `local:///opt/flink/usrlib/job.jar` for a file in the image; or a whole
+        `kubeflink.spec.Program`, which brings its own arguments. If the deployment fails or is
+        cancelled nothing is left. Raises as `SessionCluster.deploy` does, and UsageError for a
+        program that the JobManager cannot reach.
+        """
+        from kubeflink import spec
+
+        if isinstance(program, str):
+            program = spec.Program(
+                uri=program,
+                main_class=entry_class,
+                arguments=tuple(args),
+                parallelism=parallelism,
+                savepoint_path=savepoint,
+                allow_non_restored_state=allow_non_restored_state,
+                claim_mode=claim_mode,
+            )
+        configuration, client = configured(
+            Connection(kubeconfig, context, namespace),
+            name,
+            options,
+            conf_dir=conf_dir,
+            flink_version=flink_version,
+            strict=strict,
+        )
+        try:
+            return await cls.deploy_configured(client, configuration, program, owns_client=True)
+        except BaseException:
+            await client.close()
+            raise
+
+    @classmethod
+    async def deploy_configured(
+        cls,
+        client: KubeClient,
+        configuration: Configuration,
+        program: Program,
+        *,
+        owns_client: bool = False,
+    ) -> Self:
+        """The same with a configuration that is loaded and a client that is connected."""
+        from kubeflink import spec
+
+        built = spec.build_jobmanager(
+            spec.application_configuration(configuration, program), default_logging=True
+        )
+        for notice in built.notices:
+            logger.warning("%s", notice.message)
+        if await deployment.find_rest_service(client, built.cluster_id, built.namespace):
+            raise ClusterExistsError(
+                f"The Flink cluster {built.cluster_id} exists already in namespace"
+                f" {built.namespace}",
+                hint="Stop it first, or choose another name",
+            )
+        deployed = await deployment.deploy(client, built)
+        return cls(
+            client,
+            deployed.cluster_id,
+            deployed.namespace,
+            uid=deployed.uid,
+            owns_client=owns_client,
+        )
+
+    @classmethod
+    async def attach(
+        cls,
+        name: str,
+        *,
+        namespace: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+    ) -> Self:
+        """A cluster that is there already. Raises ClusterNotFoundError."""
+        client = Connection(kubeconfig, context, namespace).client()
+        try:
+            await endpoint.rest_service(client, name, None)
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client, name, owns_client=True)
+
+    async def wait_started(
+        self,
+        *,
+        timeout: float | None = readiness.READY_SECONDS,
+        on_stage: readiness.Progress | None = None,
+    ) -> None:
+        """Waits until the JobManager serves, or has done its work and gone already."""
+        try:
+            await self.wait_ready(timeout=timeout, on_stage=on_stage)
+        except ClusterNotFoundError:
+            logger.debug("cluster %s has gone before it was seen to serve", self.name)
+
+    async def wait(
+        self,
+        *,
+        timeout: float | None = None,
+        check: bool = True,
+        on_progress: Callable[[JobProgress], None] | None = None,
+        on_stage: readiness.Progress | None = None,
+    ) -> JobOutcome:
+        """Waits until the program has ended, and returns how.
+
+        Begin soon after `deploy`: what happened before is gone if the cluster is. Raises
+        JobFailedError if it did not succeed and `check` is set, or if how it ended cannot be known;
+        ClusterFailedError if the JobManager does not start; WaitTimeoutError after `timeout`
+        seconds. Cancellation leaves the application running.
+        """
+        from kubeflink.cluster import ending
+
+        outcome = await ending.wait_for_end(
+            self, self._client, timeout=timeout, on_progress=on_progress, on_stage=on_stage
+        )
+        return outcome.check() if check else outcome

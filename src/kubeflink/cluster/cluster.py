@@ -1,0 +1,205 @@
+"""A Flink cluster that exists, whatever made it: what both kinds of clusters have in common.
+
+The object holds the name of a cluster and the way to it, never a copy of its state: each method
+asks. It owns the connection to the REST API, which is made when it is first needed, and, if it was
+made by `deploy` or `attach` without a client, the connection to the API server. `close` ends them,
+as does leaving an `async with` block; the cluster itself goes on, until `delete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from kubeflink import objects
+from kubeflink.cluster import endpoint, readiness, removal
+from kubeflink.cluster.endpoint import Address
+from kubeflink.errors import NotFoundError
+from kubeflink.kube.client import KubeClient
+from kubeflink.objects import DEPLOYMENTS
+from kubeflink.spec import names
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.description import ClusterDescription
+    from kubeflink.cluster.job import Job
+    from kubeflink.cluster.logs import LogLine
+    from kubeflink.rest import FlinkClient
+    from kubeflink.rest.models import JobSummary, Overview, TaskManagerSummary
+
+
+class FlinkCluster:
+    """One cluster, by its id and namespace, seen through a client of the API server.
+
+    `uid` is the Deployment's, where it is known: then a cluster that took its place under the same
+    name is not mistaken for it.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        owns_client: bool = False,
+    ) -> None:
+        self.name = name
+        self.namespace = namespace or client.namespace
+        self.uid = uid
+        self._client = client
+        self._resources = AsyncExitStack()
+        self._flink: FlinkClient | None = None
+        if owns_client:
+            self._resources.push_async_callback(client.close)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name} in namespace {self.namespace}>"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections; the cluster goes on."""
+        self._flink = None
+        await self._resources.aclose()
+
+    async def flink(self) -> FlinkClient:
+        """The client of the cluster's REST API, by the way that works from here.
+
+        It lives until `close`. Raises ClusterNotFoundError.
+        """
+        if self._flink is None:
+            route = await endpoint.route_to(self._client, self.name, self.namespace)
+            connection = endpoint.connect(self._client, route)
+            self._flink = await self._resources.enter_async_context(connection)
+        return self._flink
+
+    async def exists(self) -> bool:
+        """Whether the Deployment is there, and still the same one."""
+        try:
+            found = await self._client.get(
+                DEPLOYMENTS, names.deployment_name(self.name), self.namespace
+            )
+        except NotFoundError:
+            return False
+        return self.uid in (None, objects.uid_of(found))
+
+    async def has_ha_data(self) -> bool:
+        """Whether there are ConfigMaps of high availability under this name."""
+        return bool(await removal.ha_config_maps(self._client, self.name, self.namespace))
+
+    async def wait_ready(
+        self,
+        *,
+        timeout: float | None = readiness.READY_SECONDS,
+        on_stage: readiness.Progress | None = None,
+    ) -> Overview:
+        """Waits until jobs can be submitted, within `timeout` seconds.
+
+        Raises ClusterFailedError with the cause if it will not start.
+        """
+        return await readiness.wait_ready(
+            self._client,
+            self.name,
+            self.namespace,
+            uid=self.uid,
+            timeout=timeout,
+            on_stage=on_stage,
+        )
+
+    async def overview(self) -> Overview:
+        """Slots, TaskManagers, jobs and Flink's version."""
+        return await (await self.flink()).overview()
+
+    async def address(self) -> Address:
+        """Where the web interface is, for a browser."""
+        service = await endpoint.rest_service(self._client, self.name, self.namespace)
+        return await endpoint.address_of(self._client, service)
+
+    async def jobs(self) -> tuple[JobSummary, ...]:
+        """All jobs that the JobManager remembers."""
+        return await (await self.flink()).jobs()
+
+    def job(self, job_id: str) -> Job:
+        """One job, by its id; no request is made."""
+        from kubeflink.cluster.job import Job
+
+        return Job(self, job_id)
+
+    async def taskmanagers(self) -> tuple[TaskManagerSummary, ...]:
+        """The TaskManagers that have registered; their ids are the names of their pods."""
+        return await (await self.flink()).taskmanagers()
+
+    async def dispose_savepoint(self, path: str, *, timeout: float | None = 300.0) -> None:
+        """Removes a savepoint with all its files. RestStatusError if that failed."""
+        from kubeflink.cluster.job import completed
+        from kubeflink.errors import RestStatusError
+        from kubeflink.rest.java_errors import root_cause
+
+        flink = await self.flink()
+        trigger = await flink.dispose_savepoint(path)
+        result = await completed(
+            lambda: flink.disposal_status(trigger), timeout, f"removal of savepoint {path}"
+        )
+        if result.failure is not None:
+            trace = result.failure.stack_trace
+            raise RestStatusError(
+                f"Savepoint {path} could not be disposed of: {root_cause(trace)}",
+                code=200,
+                server_errors=(trace,),
+            )
+
+    def logs(
+        self,
+        *,
+        follow: bool = False,
+        tail_lines: int | None = None,
+        component: str | None = None,
+    ) -> AsyncGenerator[LogLine, None]:
+        """The lines of the logs of JobManager and TaskManagers; see `logs.read` and `logs.follow`.
+
+        `component` is `jobmanager`, `taskmanager` or None for both.
+        """
+        from kubeflink.cluster import logs
+
+        read = logs.follow if follow else logs.read
+        return read(
+            self._client, self.name, self.namespace, tail_lines=tail_lines, component=component
+        )
+
+    async def describe(self) -> ClusterDescription:
+        """Everything worth knowing at once: objects, pods, troubles, slots and jobs."""
+        from kubeflink.cluster import description
+
+        return await description.describe(self._client, self.name, self.namespace)
+
+    async def delete(
+        self,
+        *,
+        ha_data: removal.HaData = "keep",
+        wait: bool = True,
+        timeout: float | None = removal.GONE_SECONDS,
+        force: bool = False,
+        on_remaining: Callable[[str], None] | None = None,
+    ) -> None:
+        """Deletes the cluster and waits until nothing of it is left; see `removal.delete`."""
+        await removal.delete(
+            self._client,
+            self.name,
+            self.namespace,
+            ha_data=ha_data,
+            wait=wait,
+            timeout=timeout,
+            force=force,
+            on_remaining=on_remaining,
+        )

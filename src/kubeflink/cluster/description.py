@@ -1,0 +1,208 @@
+"""Which clusters there are, and all about one of them.
+
+Clusters are found by the labels that Flink puts on its Deployments, so those that Flink's own
+client or its Kubernetes operator made are there too. The operator's own resources are not read;
+that it rules a cluster is seen by the Deployment's owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from kubeflink import objects
+from kubeflink.cluster import diagnosis, endpoint, ownership, readiness
+from kubeflink.cluster.diagnosis import Diagnosis, Observed
+from kubeflink.cluster.endpoint import Address
+from kubeflink.errors import (
+    ClusterNotFoundError,
+    FlinkError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
+from kubeflink.kube.client import KubeClient
+from kubeflink.objects import DEPLOYMENTS, PODS, JsonObject
+from kubeflink.spec import names
+
+if TYPE_CHECKING:
+    from kubeflink.rest.models import JobSummary, Overview
+
+ClusterKind: TypeAlias = Literal["session", "application", "unknown"]
+
+_NATIVE: Final = {names.LABEL_TYPE: names.NATIVE_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSummary:
+    """One cluster as its Deployment tells it. `ruled_by` is an operator's FlinkDeployment."""
+
+    name: str
+    namespace: str
+    kind: ClusterKind
+    image: str
+    created: datetime | None
+    replicas: int
+    ready_replicas: int
+    taskmanagers: int
+    ruled_by: str | None = None
+
+    @property
+    def status(self) -> str:
+        """`Ready`, or `NotReady` while a JobManager is missing."""
+        return "Ready" if 0 < self.replicas <= self.ready_replicas else "NotReady"
+
+
+@dataclass(frozen=True, slots=True)
+class PodSummary:
+    """One pod of a cluster. `trouble` is what keeps it from running."""
+
+    name: str
+    component: str
+    phase: str
+    node: str | None
+    restarts: int
+    trouble: Diagnosis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    """A cluster with its pods, troubles and, where the REST API answers, its slots and jobs."""
+
+    summary: ClusterSummary
+    address: Address | None
+    pods: tuple[PodSummary, ...]
+    troubles: tuple[Diagnosis, ...] = ()
+    overview: Overview | None = None
+    jobs: tuple[JobSummary, ...] = field(default=())
+    rest_error: str | None = None
+
+
+async def clusters(
+    client: KubeClient, namespace: str | None = None, *, all_namespaces: bool = False
+) -> tuple[ClusterSummary, ...]:
+    """All Flink clusters in a namespace or in all, by namespace and name."""
+    deployments = await client.list(
+        DEPLOYMENTS, namespace, all_namespaces=all_namespaces, labels=_NATIVE
+    )
+    workers = {**_NATIVE, names.LABEL_COMPONENT: names.TASKMANAGER}
+    try:
+        pods = await client.list(PODS, namespace, all_namespaces=all_namespaces, labels=workers)
+        counted = list(pods.items)
+    except ForbiddenError:  # the clusters are the answer, the workers a decoration
+        counted = []
+    found = [summary_of(deployment, counted) for deployment in deployments.items]
+    return tuple(sorted(found, key=lambda summary: (summary.namespace, summary.name)))
+
+
+async def describe(
+    client: KubeClient, cluster_id: str, namespace: str | None = None
+) -> ClusterDescription:
+    """All about one cluster. ClusterNotFoundError if it is not there."""
+    where = namespace or client.namespace
+    try:
+        jobmanager = await readiness.observe_jobmanager(client, cluster_id, where)
+    except NotFoundError as error:
+        raise await endpoint.not_found(client, cluster_id, where) from error
+    labels = names.taskmanager_labels(cluster_id)
+    workers = (await client.list(PODS, where, labels=labels)).items
+    assert jobmanager.deployment is not None
+    pods = _pods(jobmanager, workers)
+    troubles = [pod.trouble for pod in pods if pod.trouble is not None]
+    if not jobmanager.pods and (found := diagnosis.diagnose(jobmanager)):
+        troubles.append(found)
+    overview, jobs, rest_error = await _ask_flink(client, cluster_id, where)
+    return ClusterDescription(
+        summary_of(jobmanager.deployment, workers),
+        await _address(client, cluster_id, where),
+        pods,
+        tuple(troubles),
+        overview,
+        jobs,
+        rest_error,
+    )
+
+
+def summary_of(deployment: JsonObject, workers: Sequence[JsonObject] = ()) -> ClusterSummary:
+    """What a Deployment tells; `workers` may hold pods of other clusters too."""
+    labels, status = objects.labels_of(deployment), deployment.get("status") or {}
+    name, namespace = objects.name_of(deployment), objects.namespace_of(deployment) or ""
+    cluster_id = labels.get(names.LABEL_APP, name)
+    own = [pod for pod in workers if _is_worker_of(pod, cluster_id, namespace)]
+    created = objects.metadata(deployment).get("creationTimestamp")
+    return ClusterSummary(
+        name=name,
+        namespace=namespace,
+        kind=_kind(deployment),
+        image=str(_main_container(deployment).get("image") or ""),
+        created=datetime.fromisoformat(str(created)) if created else None,
+        replicas=int((deployment.get("spec") or {}).get("replicas", 1)),
+        ready_replicas=int(status.get("readyReplicas") or 0),
+        taskmanagers=len(own),
+        ruled_by=ownership.flink_deployment_of(deployment),
+    )
+
+
+def _is_worker_of(pod: JsonObject, cluster_id: str, namespace: str) -> bool:
+    is_alive = (pod.get("status") or {}).get("phase") in ("Pending", "Running", None)
+    is_own = objects.labels_of(pod).get(names.LABEL_APP) == cluster_id
+    return is_alive and is_own and objects.namespace_of(pod) == namespace
+
+
+def _kind(deployment: JsonObject) -> ClusterKind:
+    """By the word after the start script in the main container's command (CmdJobManager)."""
+    container = _main_container(deployment)
+    words = " ".join([*(container.get("command") or ()), *(container.get("args") or ())])
+    if "kubernetes-application" in words:
+        return "application"
+    return "session" if "kubernetes-session" in words else "unknown"
+
+
+def _main_container(deployment: JsonObject) -> JsonObject:
+    template = (deployment.get("spec") or {}).get("template") or {}
+    containers: list[JsonObject] = (template.get("spec") or {}).get("containers") or []
+    main = [entry for entry in containers if entry.get("name") == names.MAIN_CONTAINER]
+    return (main or containers or [{}])[0]
+
+
+def _pods(jobmanager: Observed, workers: Sequence[JsonObject]) -> tuple[PodSummary, ...]:
+    found = []
+    for pod in (*jobmanager.pods, *workers):
+        name, status = objects.name_of(pod), pod.get("status") or {}
+        trouble = diagnosis.explain_pod(
+            pod, jobmanager.events.get(name, ()), jobmanager.logs.get(name, "")
+        )
+        statuses = status.get("containerStatuses") or ()
+        is_ending = objects.metadata(pod).get("deletionTimestamp") is not None
+        found.append(
+            PodSummary(
+                name,
+                objects.labels_of(pod).get(names.LABEL_COMPONENT, ""),
+                "Terminating" if is_ending else str(status.get("phase") or "Pending"),
+                (pod.get("spec") or {}).get("nodeName"),
+                sum(int(entry.get("restartCount") or 0) for entry in statuses),
+                trouble,
+            )
+        )
+    return tuple(found)
+
+
+async def _address(client: KubeClient, cluster_id: str, namespace: str) -> Address | None:
+    try:
+        service = await endpoint.rest_service(client, cluster_id, namespace)
+        return await endpoint.address_of(client, service)
+    except (KubernetesError, ClusterNotFoundError):
+        return None
+
+
+async def _ask_flink(
+    client: KubeClient, cluster_id: str, namespace: str
+) -> tuple[Overview | None, tuple[JobSummary, ...], str | None]:
+    try:
+        route = await endpoint.route_to(client, cluster_id, namespace)
+        async with endpoint.connect(client, route, retry_seconds=2.0) as flink:
+            return await flink.overview(), await flink.jobs(), None
+    except (FlinkError, KubernetesError, ClusterNotFoundError) as error:
+        return None, (), error.message

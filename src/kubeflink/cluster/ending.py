@@ -1,0 +1,272 @@
+"""How an application ended, although the cluster takes its own traces away.
+
+Three witnesses are heard at the same time, because each can be missing:
+
+- the REST API tells the states of the jobs and their exceptions, for as long as it is there; it may
+  be gone before it said that the job has ended;
+- the JobManager's log says at its end `Shutting ... down with application status X. Diagnostics Y`
+  (Flink's ClusterEntrypoint), if logs may be read and go to the console;
+- the Deployment's disappearance proves that it is over, but not how.
+
+The log's word about the application counts more than a job's state, since a program may run several
+jobs. A cluster that stays although all its jobs have ended (an option keeps it) is over too, after
+a while. Nothing is concluded from silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import deque
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kubeflink.cluster import diagnosis, logs, readiness
+from kubeflink.cluster.clock import Deadline
+from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
+from kubeflink.cluster.log_diagnosis import explain_log
+from kubeflink.errors import (
+    ApiUnreachableError,
+    ClusterFailedError,
+    ClusterNotFoundError,
+    FlinkError,
+    JobFailedError,
+    KubernetesError,
+    NotFoundError,
+    WaitTimeoutError,
+)
+from kubeflink.kube.client import KubeClient
+from kubeflink.rest import java_errors
+from kubeflink.spec import names
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.cluster import FlinkCluster
+    from kubeflink.rest.models import JobSummary
+
+_SHUTDOWN: Final = re.compile(
+    r"Shutting \S+ down with application status (?P<status>[A-Z]+)\. Diagnostics (?P<told>.*)$"
+)
+_LOG_LINE: Final = re.compile(r"^\d{4}-\d\d-\d\d|^\[?\d\d:\d\d")
+
+_STATES: Final = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED", "CANCELED": "CANCELED"}
+
+SECONDS_OF_REST = 15.0
+"""How long all jobs have to have ended for a cluster that stays to count as over."""
+
+SECONDS_OF_AN_ANSWER = 4.0
+"""How long an answer is waited for before the other witnesses are heard again."""
+
+LOG_LINES = 400
+"""Lines of the log that are kept for a look at the cause."""
+
+_PAUSE = 0.3
+
+
+@dataclass(slots=True)
+class LogWitness:
+    """Reads the JobManager's log, keeps its end and the word about the application."""
+
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    status: str | None = None
+    diagnostics: list[str] = field(default_factory=list)
+    _is_telling: bool = False
+
+    def hear(self, line: str) -> None:
+        """Takes in one line."""
+        self.lines.append(line)
+        found = _SHUTDOWN.search(line)
+        if found is not None:
+            self.status = found["status"]
+            self.diagnostics = [found["told"]]
+            self._is_telling = True
+        elif self._is_telling and _LOG_LINE.match(line):
+            self._is_telling = False
+        elif self._is_telling:
+            self.diagnostics.append(line)
+
+    @property
+    def state(self) -> str | None:
+        """The state of the application in the words of jobs; None if nothing was said of it."""
+        return None if self.status is None else _STATES.get(self.status, UNKNOWN)
+
+    @property
+    def cause(self) -> str | None:
+        """Why it failed, in one line."""
+        told = "\n".join(self.diagnostics).strip()
+        if told in ("", "null.", "null"):
+            found = explain_log("\n".join(self.lines))
+            return found.sentence if found else None
+        return java_errors.root_cause(told) or None
+
+
+@dataclass(slots=True)
+class RestWitness:
+    """Remembers what the REST API said last about each job."""
+
+    jobs: dict[str, JobSummary] = field(default_factory=dict)
+    traces: dict[str, str] = field(default_factory=dict)
+    ended_since: float | None = None
+
+    async def ask(self, cluster: FlinkCluster, now: float) -> None:
+        """Looks at all jobs; not reached, it remembers what was."""
+        try:
+            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
+                flink = await cluster.flink()
+                jobs = await flink.jobs()
+                self.jobs = {job.id: job for job in jobs}
+                for job in jobs:
+                    if job.state in ("FAILING", "FAILED", "RESTARTING"):
+                        self.traces[job.id] = (await flink.exceptions(job.id)).latest_stacktrace
+        except (FlinkError, KubernetesError, ClusterNotFoundError, TimeoutError):
+            return
+        if self.all_ended:
+            self.ended_since = self.ended_since or now
+        else:
+            self.ended_since = None
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether there were jobs, and all are over."""
+        return bool(self.jobs) and all(job.is_terminal for job in self.jobs.values())
+
+    @property
+    def decisive(self) -> JobSummary | None:
+        """The job that says how it went: the one that failed, else the last."""
+        ordered = sorted(self.jobs.values(), key=lambda job: job.start_time)
+        bad = [job for job in ordered if job.state in ("FAILED", "FAILING", "CANCELED")]
+        candidates = bad or ordered
+        return candidates[-1] if candidates else None
+
+
+async def wait_for_end(
+    cluster: FlinkCluster,
+    client: KubeClient,
+    *,
+    timeout: float | None = None,
+    on_progress: Callable[[JobProgress], None] | None = None,
+    on_stage: readiness.Progress | None = None,
+) -> JobOutcome:
+    """The outcome of the application on this cluster; see `ApplicationCluster.wait`."""
+    watch = _Watch(cluster, client, on_progress, on_stage)
+    reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
+    try:
+        return await watch.run(Deadline.after(timeout), timeout)
+    finally:
+        reading.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await reading
+
+
+@dataclass(slots=True)
+class _Watch:
+    cluster: FlinkCluster
+    client: KubeClient
+    on_progress: Callable[[JobProgress], None] | None
+    on_stage: readiness.Progress | None
+    log: LogWitness = field(default_factory=LogWitness)
+    rest: RestWitness = field(default_factory=RestWitness)
+    log_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    told: JobProgress | None = None
+
+    async def read_log(self) -> None:
+        """Follows the JobManager's log until the cluster is gone."""
+        while True:
+            try:
+                lines = logs.follow(
+                    self.client,
+                    self.cluster.name,
+                    self.cluster.namespace,
+                    component=names.JOBMANAGER,
+                )
+                async with aclosing(lines) as following:
+                    async for line in following:
+                        self.log.hear(line.text)
+                break
+            except ClusterNotFoundError:  # no pod yet; or all is over
+                if not await self._exists():
+                    break
+            except KubernetesError:  # not allowed to read logs, say: the other witnesses have to do
+                break
+            await asyncio.sleep(_PAUSE)
+        self.log_ended.set()
+
+    async def run(self, deadline: Deadline, timeout: float | None) -> JobOutcome:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self.rest.ask(self.cluster, loop.time())
+            self._tell()
+            if not await self._exists():
+                with contextlib.suppress(TimeoutError):  # its last lines may be on their way
+                    await asyncio.wait_for(self.log_ended.wait(), timeout=5.0)
+                return self._outcome()
+            if self.log.state is not None and self.log_ended.is_set():
+                return self._outcome()
+            stays = self.rest.ended_since
+            if stays is not None and loop.time() - stays >= SECONDS_OF_REST:
+                return self._outcome()
+            if not self.rest.jobs:
+                await self._check_start()
+            if not await deadline.pause(_PAUSE):
+                raise WaitTimeoutError(
+                    f"The application {self.cluster.name} has not ended after {timeout:g} s"
+                )
+
+    async def _exists(self) -> bool:
+        try:
+            return await self.cluster.exists()
+        except (ApiUnreachableError, KubernetesError):  # no proof of its end
+            return True
+
+    async def _check_start(self) -> None:
+        """Ends the wait for a JobManager that will never run."""
+        try:
+            observed = await readiness.observe_jobmanager(
+                self.client, self.cluster.name, self.cluster.namespace
+            )
+        except (KubernetesError, NotFoundError):
+            return
+        found = diagnosis.diagnose(observed)
+        if self.on_stage is not None:
+            text = found.sentence if found else readiness.stage_of(observed)
+            self.on_stage(readiness.Stage(text))
+        if found is not None and found.patience == 0.0:
+            raise ClusterFailedError(
+                f"The application {self.cluster.name} does not start: {found.sentence}",
+                hint=found.hint,
+            )
+
+    def _tell(self) -> None:
+        job = self.rest.decisive
+        if job is None or self.on_progress is None:
+            return
+        tasks = {state: count for state, count in job.tasks.items() if count and state != "total"}
+        progress = JobProgress(job.id, job.name, job.state, tasks)
+        if progress != self.told:
+            self.told = progress
+            self.on_progress(progress)
+
+    def _outcome(self) -> JobOutcome:
+        """What the witnesses agree on; JobFailedError with state UNKNOWN if none saw the end."""
+        job = self.rest.decisive
+        state = self.log.state
+        if state is None and job is not None and job.is_terminal:
+            state = job.state
+        job_id, name = (job.id, job.name) if job else ("", self.cluster.name)
+        if state is None or state == UNKNOWN:
+            seen = f", last seen {job.state}" if job else ""
+            raise JobFailedError(
+                f"How the application {self.cluster.name} ended is not known{seen}:"
+                " the cluster has gone",
+                job_id=job_id,
+                state=UNKNOWN,
+                hint="Its log and REST API went with it; with the right to read pod logs,"
+                " kubeflink could have told",
+            )
+        trace = self.rest.traces.get(job_id) if state != "FINISHED" else None
+        cause = java_errors.root_cause(trace) if trace else None
+        if state != "FINISHED" and not cause:
+            cause = self.log.cause
+        return JobOutcome(job_id, name, state, job.duration if job else 0, cause, trace)

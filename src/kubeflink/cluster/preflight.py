@@ -1,0 +1,234 @@
+"""What would make a deployment fail later, asked before it begins.
+
+Only the own commands ask, and only as much as is cheap: the questions go out together. An answer of
+"no" is certain enough to stop; where the server does not answer such questions (access reviews may
+be off, or about another account) nothing is concluded.
+
+`watch` on pods is asked for beside `list`: a JobManager that may list but not watch its TaskManager
+pods dies with "Number of retries has been exhausted", which tells nobody what is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from kubeflink.cluster import removal
+from kubeflink.errors import KubernetesError, NotFoundError
+from kubeflink.kube.client import KubeClient
+from kubeflink.objects import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    PODS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    JsonObject,
+    Resource,
+)
+
+_CLIENT_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (
+    ("create", DEPLOYMENTS),
+    ("create", SERVICES),
+    ("create", CONFIG_MAPS),
+    ("get", SERVICES),
+)
+
+SUBJECT_REVIEWS = Resource(
+    "authorization.k8s.io",
+    "v1",
+    "SubjectAccessReview",
+    "subjectaccessreviews",
+    namespaced=False,
+)
+
+
+def jobmanager_needs(high_availability: bool) -> tuple[tuple[str, Resource], ...]:
+    """What the JobManager's service account has to be allowed."""
+    pods = [(verb, PODS) for verb in ("get", "list", "watch", "create", "delete")]
+    needs: list[tuple[str, Resource]] = [*pods, ("get", DEPLOYMENTS)]
+    if high_availability:
+        verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
+        needs += [(verb, CONFIG_MAPS) for verb in verbs]
+    return tuple(needs)
+
+
+def taskmanager_needs(high_availability: bool) -> tuple[tuple[str, Resource], ...]:
+    """With high availability the TaskManagers look for the leader in ConfigMaps themselves."""
+    if not high_availability:
+        return ()
+    return tuple((verb, CONFIG_MAPS) for verb in ("get", "list", "watch"))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong. `is_fatal` if the deployment, or the cluster, would certainly fail.
+
+    `manifest` is what to apply to put it right, as objects; empty where there is none.
+    """
+
+    message: str
+    hint: str | None = None
+    is_fatal: bool = True
+    manifest: tuple[JsonObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is going to be deployed, as far as it matters here."""
+
+    cluster_id: str
+    namespace: str
+    jobmanager_account: str = "default"
+    taskmanager_account: str = "default"
+    high_availability: bool = False
+
+
+async def check(client: KubeClient, plan: Plan) -> tuple[Finding, ...]:
+    """All that is wrong, the fatal first. Sends reads and access reviews, and changes nothing."""
+    accounts = {
+        plan.jobmanager_account: jobmanager_needs(plan.high_availability),
+    }
+    workers = taskmanager_needs(plan.high_availability)
+    if workers and plan.taskmanager_account != plan.jobmanager_account:
+        accounts[plan.taskmanager_account] = workers
+    questions = [
+        _namespace(client, plan.namespace),
+        _own_rights(client, plan.namespace),
+        _leftovers(client, plan),
+        *(_account(client, plan.namespace, name, needs) for name, needs in accounts.items()),
+    ]
+    answers = await asyncio.gather(*questions)
+    found = [finding for findings in answers for finding in findings]
+    return tuple(sorted(found, key=lambda finding: not finding.is_fatal))
+
+
+async def _namespace(client: KubeClient, namespace: str) -> list[Finding]:
+    try:
+        await client.get(NAMESPACES, namespace)
+    except NotFoundError:
+        hint = f"Create it: kubectl create namespace {namespace}"
+        return [Finding(f"There is no namespace {namespace}", hint)]
+    except KubernetesError:  # often not allowed, and no reason not to go on
+        return []
+    return []
+
+
+async def _own_rights(client: KubeClient, namespace: str) -> list[Finding]:
+    answers = await asyncio.gather(
+        *(client.can_i(verb, resource, namespace) for verb, resource in _CLIENT_NEEDS)
+    )
+    missing = [need for need, may in zip(_CLIENT_NEEDS, answers, strict=True) if may is False]
+    if not missing:
+        return []
+    told = ", ".join(f"{verb} {resource.plural}" for verb, resource in missing)
+    return [Finding(f"You may not {told} in namespace {namespace}", "Ask for the ClusterRole edit")]
+
+
+async def _leftovers(client: KubeClient, plan: Plan) -> list[Finding]:
+    """The jobs that would come back although nobody asked for them."""
+    try:
+        found = await removal.ha_config_maps(client, plan.cluster_id, plan.namespace)
+    except KubernetesError:
+        return []
+    jobs = removal.recoverable_jobs(found, plan.cluster_id)
+    if not found or not plan.high_availability:
+        return []
+    told = f" It would recover: {', '.join(jobs)}." if jobs else ""
+    return [
+        Finding(
+            f"A former cluster {plan.cluster_id} left its high-availability data.{told}",
+            f"To start anew, delete it first: kubeflink session stop {plan.cluster_id}"
+            " --ha-data delete",
+            is_fatal=False,
+        )
+    ]
+
+
+async def _account(
+    client: KubeClient, namespace: str, account: str, needs: tuple[tuple[str, Resource], ...]
+) -> list[Finding]:
+    try:
+        await client.get(SERVICE_ACCOUNTS, account, namespace)
+    except NotFoundError:
+        return [
+            Finding(
+                f"There is no service account {account} in namespace {namespace}",
+                f"Create it: kubectl create serviceaccount {account} -n {namespace}",
+                manifest=role_for(account, namespace, needs),
+            )
+        ]
+    except KubernetesError:
+        return []
+    answers = await asyncio.gather(
+        *(_may_account(client, namespace, account, verb, kind) for verb, kind in needs)
+    )
+    missing = [need for need, may in zip(needs, answers, strict=True) if may is False]
+    if not missing:
+        return []
+    told = ", ".join(f"{verb} {resource.plural}" for verb, resource in missing)
+    return [
+        Finding(
+            f"Service account {account} in namespace {namespace} may not {told}",
+            "Without these the JobManager cannot manage its TaskManagers; e.g."
+            f" kubectl create rolebinding flink --clusterrole=edit"
+            f" --serviceaccount={namespace}:{account} -n {namespace}",
+            manifest=role_for(account, namespace, needs),
+        )
+    ]
+
+
+async def _may_account(
+    client: KubeClient, namespace: str, account: str, verb: str, resource: Resource
+) -> bool | None:
+    """Whether a service account may; None where that cannot be asked (it takes a right too)."""
+    review = {
+        "apiVersion": SUBJECT_REVIEWS.api_version,
+        "kind": SUBJECT_REVIEWS.kind,
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:{account}",
+            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"],
+            "resourceAttributes": {
+                "namespace": namespace,
+                "verb": verb,
+                "group": resource.group,
+                "resource": resource.plural,
+            },
+        },
+    }
+    import httpx2
+
+    try:
+        response = await client.http.post(SUBJECT_REVIEWS.collection_path(), json=review)
+    except httpx2.TransportError:
+        return None
+    if not response.is_success:
+        return None
+    return bool((response.json().get("status") or {}).get("allowed"))
+
+
+def role_for(
+    account: str, namespace: str, needs: tuple[tuple[str, Resource], ...]
+) -> tuple[JsonObject, ...]:
+    """The least Role with these rights, and its binding to the account."""
+    verbs: dict[Resource, list[str]] = {}
+    for verb, resource in needs:
+        verbs.setdefault(resource, []).append(verb)
+    rules = [
+        {"apiGroups": [resource.group], "resources": [resource.plural], "verbs": allowed}
+        for resource, allowed in verbs.items()
+    ]
+    name = f"flink-{account}" if account != "flink" else "flink"
+    metadata = {"name": name, "namespace": namespace}
+    group = "rbac.authorization.k8s.io"
+    return (
+        {"apiVersion": f"{group}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        },
+    )

@@ -1,0 +1,269 @@
+"""Session clusters: deployed once, then given jobs.
+
+    async with SessionCluster.temporary("demo") as cluster:
+        job = await cluster.submit_jar("wordcount.jar", args=["--input", "s3://..."])
+        await job.wait()
+
+`deploy` returns when jobs can be submitted; `temporary` also deletes the cluster at the end,
+whatever happened in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import zipfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from kubeflink.cluster import deployment, endpoint, readiness
+from kubeflink.cluster.access import Connection, configured
+from kubeflink.cluster.cluster import FlinkCluster
+from kubeflink.errors import ClusterExistsError, UsageError
+from kubeflink.kube.client import KubeClient
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.job import Job
+    from kubeflink.config import Configuration
+    from kubeflink.rest.client import ClaimMode
+    from kubeflink.rest.upload import Progress
+
+logger = logging.getLogger(__name__)
+
+_DIGEST_CHUNK = 1024 * 1024
+
+
+class SessionCluster(FlinkCluster):
+    """A session cluster."""
+
+    @classmethod
+    async def deploy(
+        cls,
+        name: str | None = None,
+        *,
+        options: Mapping[str, object] | None = None,
+        namespace: str | None = None,
+        conf_dir: str | Path | None = None,
+        flink_version: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        wait: bool = True,
+        timeout: float | None = readiness.READY_SECONDS,
+        strict: bool = False,
+        on_stage: readiness.Progress | None = None,
+    ) -> Self:
+        """Deploys a cluster, and waits until it is ready unless `wait` is False.
+
+        `options` are Flink's, by key, on top of the configuration file in `conf_dir` (by default
+        `FLINK_CONF_DIR`). Without a name one is made up. If the cluster does not become ready
+        within `timeout` seconds it is left as it is, for a look at it; if the deployment itself
+        fails or is cancelled, nothing is left. Raises ClusterExistsError, ConfigurationError,
+        ClusterFailedError, WaitTimeoutError and what the API server refuses.
+        """
+        configuration, client = configured(
+            Connection(kubeconfig, context, namespace),
+            name,
+            options,
+            conf_dir=conf_dir,
+            flink_version=flink_version,
+            strict=strict,
+        )
+        try:
+            return await cls.deploy_configured(
+                client,
+                configuration,
+                wait=wait,
+                timeout=timeout,
+                on_stage=on_stage,
+                owns_client=True,
+            )
+        except BaseException:
+            await client.close()
+            raise
+
+    @classmethod
+    async def deploy_configured(
+        cls,
+        client: KubeClient,
+        configuration: Configuration,
+        *,
+        wait: bool = True,
+        timeout: float | None = readiness.READY_SECONDS,
+        on_stage: readiness.Progress | None = None,
+        owns_client: bool = False,
+    ) -> Self:
+        """The same with a configuration that is loaded and a client that is connected.
+
+        Notices of the specification are logged as warnings.
+        """
+        from kubeflink import spec
+
+        built = spec.build_jobmanager(
+            spec.session_configuration(configuration), default_logging=True
+        )
+        for notice in built.notices:
+            logger.warning("%s", notice.message)
+        if await deployment.find_rest_service(client, built.cluster_id, built.namespace):
+            raise ClusterExistsError(
+                f"The Flink cluster {built.cluster_id} exists already in namespace"
+                f" {built.namespace}",
+                hint="Attach to it, stop it first, or choose another name",
+            )
+        deployed = await deployment.deploy(client, built)
+        cluster = cls(
+            client,
+            deployed.cluster_id,
+            deployed.namespace,
+            uid=deployed.uid,
+            owns_client=owns_client,
+        )
+        if wait:
+            await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
+        return cluster
+
+    @classmethod
+    async def attach(
+        cls,
+        name: str,
+        *,
+        namespace: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+    ) -> Self:
+        """A cluster that is there already. Raises ClusterNotFoundError."""
+        client = Connection(kubeconfig, context, namespace).client()
+        try:
+            await endpoint.rest_service(client, name, None)
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client, name, owns_client=True)
+
+    @classmethod
+    @asynccontextmanager
+    async def temporary(
+        cls,
+        name: str | None = None,
+        *,
+        options: Mapping[str, object] | None = None,
+        namespace: str | None = None,
+        conf_dir: str | Path | None = None,
+        flink_version: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+        timeout: float | None = readiness.READY_SECONDS,
+        strict: bool = False,
+        on_stage: readiness.Progress | None = None,
+    ) -> AsyncIterator[Self]:
+        """A cluster that lives as long as the `async with` block; arguments as for `deploy`.
+
+        It is deleted at the end, after an error and after cancellation too, and also if it did not
+        become ready; with the data of high availability, unless a former cluster had left such.
+        """
+        cluster = await cls.deploy(
+            name,
+            options=options,
+            namespace=namespace,
+            conf_dir=conf_dir,
+            flink_version=flink_version,
+            kubeconfig=kubeconfig,
+            context=context,
+            wait=False,
+            strict=strict,
+        )
+        async with cluster:
+            had_data = await cluster.has_ha_data()
+            try:
+                await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
+                yield cluster
+            finally:
+                await cluster.delete(ha_data="keep" if had_data else "delete")
+
+    async def submit_jar(
+        self,
+        jar: str | Path,
+        *,
+        entry_class: str | None = None,
+        args: Sequence[str] = (),
+        parallelism: int | None = None,
+        savepoint: str | None = None,
+        allow_non_restored_state: bool | None = None,
+        claim_mode: ClaimMode | None = None,
+        options: Mapping[str, str] | None = None,
+        on_upload: Progress | None = None,
+    ) -> Job:
+        """Uploads a jar, runs its program on the JobManager and returns its job.
+
+        A jar with the same name and content that is there already is not sent again. `options` are
+        Flink's, for this job. Returns when the program's `main` has submitted its job; a program
+        that fails before is a RestStatusError with its cause.
+        """
+        flink = await self.flink()
+        jar_id = await self.upload_jar(jar, on_upload=on_upload)
+        job_id = await flink.run_jar(
+            jar_id,
+            entry_class=entry_class,
+            args=args,
+            parallelism=parallelism,
+            savepoint=savepoint,
+            allow_non_restored_state=allow_non_restored_state,
+            claim_mode=claim_mode,
+            configuration=options,
+        )
+        return self.job(job_id)
+
+    async def submit_sql(
+        self,
+        script: str,
+        *,
+        source: str = "the script",
+        parallelism: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Job:
+        """Runs the statements of a Flink SQL script as one job; UsageError if they cannot be."""
+        from kubeflink.cluster import runner
+        from kubeflink.cluster.sql import runnable_script
+
+        return await self.submit_jar(
+            runner.jar(),
+            entry_class=runner.MAIN_CLASS,
+            args=runnable_script(script, source),
+            parallelism=parallelism,
+            options=options,
+        )
+
+    async def upload_jar(self, jar: str | Path, *, on_upload: Progress | None = None) -> str:
+        """Uploads a jar unless it is there already, and returns its id.
+
+        The name under which it is kept has a digest of its content in it. UsageError for a file
+        that is missing or no jar.
+        """
+        path = Path(jar)
+        check_jar(path)
+        name = f"{path.stem}-{await asyncio.to_thread(_digest, path)}.jar"
+        flink = await self.flink()
+        for there in await flink.jars():
+            if there.name == name:
+                return there.id
+        return await flink.upload_jar(path, name=name, progress=on_upload)
+
+
+def check_jar(path: Path) -> None:
+    """UsageError unless the file can be read and is an archive, as a jar is."""
+    if not path.exists():
+        raise UsageError(f"There is no file {path}")
+    if path.is_dir() or not zipfile.is_zipfile(path):
+        raise UsageError(
+            f"{path} is no jar", hint="A jar is an archive with classes; was it built completely?"
+        )
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_DIGEST_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()[:12]
