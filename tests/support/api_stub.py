@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -93,6 +94,8 @@ class ApiStub:
     """What to do with each watch, in order; the last one stays."""
     denied: set[tuple[str, str]] = field(default_factory=set)
     """Verb and resource for which an access review says no."""
+    clock_offset: timedelta = timedelta()
+    """How far this server's clock is ahead."""
     version: int = 100
     port: int = 0
 
@@ -100,6 +103,7 @@ class ApiStub:
         self._stack = AsyncExitStack()
         app = web.Application(client_max_size=1 << 26)
         app.router.add_route("*", "/{path:.*}", self._handle)
+        app.on_response_prepare.append(self._date)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
@@ -134,6 +138,11 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work
 
     def count(self, method: str, part: str = "") -> int:
         return sum(1 for one in self.seen if one.method == method and part in one.path)
+
+    async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = format_datetime(
+            datetime.now(UTC) + self.clock_offset, usegmt=True
+        )
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = request[BODY] = await request.json() if request.can_read_body else None
@@ -188,7 +197,7 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work
     def store(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Put an object where a client finds it."""
         self.version += 1
-        stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        stamp = (datetime.now(UTC) + self.clock_offset).strftime("%Y-%m-%dT%H:%M:%SZ")
         metadata = {
             "uid": str(uuid.uuid4()),
             "creationTimestamp": stamp,

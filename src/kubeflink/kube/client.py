@@ -217,7 +217,8 @@ class KubeClient:
             if not trail.maybe_done or not call.name:
                 raise
             found = await self.get(call.resource, call.name, call.namespace)
-            if not is_creation_of(obj, found, since=trail.since):
+            since = self.exchange.server_time(trail.first_sent)
+            if not is_creation_of(obj, found, since=since):
                 raise
             return found
         return _object(response)

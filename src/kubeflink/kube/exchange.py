@@ -60,11 +60,11 @@ class Trail:
     """What is known of the attempts of one request so far.
 
     `maybe_done` is True when an attempt that brought no useful answer may have been carried out;
-    `since` is the server's time, in seconds since 1970, when the first attempt was sent.
+    `first_sent` is when the first attempt was made, in seconds since 1970 by our clock.
     """
 
     maybe_done: bool = False
-    since: float = 0.0
+    first_sent: float = 0.0
 
 
 @dataclass(slots=True)
@@ -94,14 +94,13 @@ class Exchange:
         """
         trail = trail or Trail()
         started, backoff = self.clock(), Backoff()
-        first_sent = self.wall_clock()
+        trail.first_sent = self.wall_clock()
         while True:
             try:
                 return await self.attempt(call, build())
             except (errors.ApiUnreachableError, errors.ApiStatusError) as error:
                 maybe_done = _may_be_done(error)
                 trail.maybe_done |= maybe_done
-                trail.since = first_sent + self._offset
                 pause = self._pause(error, started, backoff)
                 if pause is None or (maybe_done and not idempotent):
                     raise
@@ -131,6 +130,10 @@ class Exchange:
         except ValueError:
             return
         self._offset = date.timestamp() - self.wall_clock()
+
+    def server_time(self, moment: float) -> float:
+        """A moment of our clock, in seconds since 1970, by the server's clock."""
+        return moment + self._offset
 
     def _pause(
         self,
