@@ -41,9 +41,9 @@ def run(invocation: Invocation, command: str, words: list[str]) -> int:
         from kubeflink.cli import kubernetes_session
 
         return kubernetes_session.run(invocation, words)
-    from kubeflink.cli import flink_actions
+    from kubeflink.cli.flink_actions import run as run_action
 
-    return flink_actions.run(invocation, command, words)
+    return run_action(invocation, command, words)
 
 
 def _names_cluster(word: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kubeflink.cli import console, running
 from kubeflink.cli.flink_actions import (
@@ -20,6 +20,7 @@ from kubeflink.spec import Program
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
+    from kubeflink.rest.client import ClaimMode
 
 
 def run(action: Action) -> int:
@@ -92,7 +93,7 @@ async def _run_jar(action: Action, program: Program) -> int:
             parallelism=_positive(program.parallelism),
             savepoint=program.savepoint_path,
             allow_non_restored_state=program.allow_non_restored_state or None,
-            claim_mode=program.claim_mode,
+            claim_mode=cast("ClaimMode | None", program.claim_mode),
         )
         console.out(f"Job has been submitted with JobID {job_id}")
         if program.detached:
