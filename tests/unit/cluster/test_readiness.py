@@ -1,0 +1,152 @@
+"""Waiting for a cluster, and giving up with the cause."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kubeflink.apiserver.faults import Fault
+from kubeflink.cluster import deployment, readiness
+from kubeflink.errors import (
+    ClusterFailedError,
+    ClusterNotFoundError,
+    ForbiddenError,
+    WaitTimeoutError,
+)
+from kubeflink.objects import DEPLOYMENTS, PODS
+from kubeflink.spec import JobManagerSpec
+from support.kubernetes import FLINK_LABELS, SmallKubernetes
+from support.scripted_server import Answer, ScriptedServer
+
+Json = dict[str, Any]
+
+
+async def add_pod(kubernetes: SmallKubernetes, status: Json) -> None:
+    pod = {
+        "metadata": {"name": "demo-7f", "labels": {**FLINK_LABELS, "component": "jobmanager"}},
+        "spec": {"containers": [{"name": "flink-main-container", "image": "flink:9.9"}]},
+    }
+    made = await kubernetes.add(PODS, pod)
+    await kubernetes.store.replace(
+        PODS, "default", {**made, "status": status}, subresource="status"
+    )
+
+
+def waiting(reason: str, **more: Any) -> Json:
+    entry = {"name": "flink-main-container", "image": "flink:9.9", "ready": False, **more}
+    state = {"waiting": {"reason": reason, "message": "told"}}
+    return {"phase": "Pending", "containerStatuses": [{**entry, "state": state}]}
+
+
+async def test_ready_is_when_the_rest_api_answers(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
+) -> None:
+    deployed = await deployment.deploy(kubernetes.client, demo_spec)
+    stages: list[str] = []
+    flink_rest.on(
+        "GET",
+        "/overview",
+        Answer(503, {"errors": ["Service temporarily unavailable due to an ongoing leader"]}),
+        Answer(500, {"errors": ["Internal server error."]}),
+        Answer(200, {"flink-version": "2.3.0"}),
+    )
+
+    async def come_up() -> None:
+        await asyncio.sleep(0.3)
+        await add_pod(kubernetes, {"phase": "Running"})
+        await asyncio.sleep(0.3)
+        host, port = flink_rest.url.removeprefix("http://").split(":")
+        kubernetes.behind.places["demo-rest"] = (host, int(port))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(come_up())
+        overview = await readiness.wait_ready(
+            kubernetes.client,
+            "demo",
+            uid=deployed.uid,
+            timeout=30,
+            on_stage=lambda stage: stages.append(stage.text),
+        )
+
+    assert overview.flink_version == "2.3.0"
+    assert stages[:2] == [
+        "waiting for the JobManager pod",
+        "waiting for the JobManager to serve",
+    ]
+
+
+@pytest.mark.parametrize("reason", ["ErrImageNeverPull", "InvalidImageName"])
+async def test_a_final_cause_ends_the_wait(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, reason: str
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+    await add_pod(kubernetes, waiting(reason))
+
+    with pytest.raises(ClusterFailedError, match=r"flink:9\.9"):
+        await readiness.wait_ready(kubernetes.client, "demo", timeout=60)
+
+
+async def test_a_cause_that_may_pass_is_told_at_the_limit(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+    await add_pod(kubernetes, waiting("ImagePullBackOff"))
+
+    with pytest.raises(WaitTimeoutError, match=r"not ready after 1 s.*cannot be pulled"):
+        await readiness.wait_ready(kubernetes.client, "demo", timeout=1)
+
+
+async def test_a_cluster_that_goes_away_is_not_waited_for(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+
+    async def leave() -> None:
+        await asyncio.sleep(0.5)
+        await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+    leaving = asyncio.create_task(leave())
+    with pytest.raises(ClusterNotFoundError):
+        await readiness.wait_ready(kubernetes.client, "demo", timeout=60)
+    await leaving
+
+
+async def test_a_cluster_of_the_same_name_is_another(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+
+    with pytest.raises(ClusterNotFoundError, match="replaced"):
+        await readiness.wait_ready(kubernetes.client, "demo", uid="another", timeout=60)
+
+
+async def test_an_api_server_that_fails_for_a_while_is_outlasted(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+    flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0"}))
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.behind.places["demo-rest"] = (host, int(port))
+    kubernetes.faults.add(Fault("/services/demo-rest$", "GET", 2, status=503))
+
+    overview = await readiness.wait_ready(kubernetes.client, "demo", timeout=60)
+
+    assert overview.flink_version == "2.3.0"
+
+
+async def test_not_being_allowed_to_look_is_an_answer(kubernetes: SmallKubernetes) -> None:
+    kubernetes.faults.add(Fault("/services", "GET", None, status=403))
+
+    with pytest.raises(ForbiddenError):
+        await readiness.wait_ready(kubernetes.client, "demo", timeout=60)
+
+
+def test_stages() -> None:
+    def stage(status: Json) -> str:
+        return readiness.stage_of(readiness.Observed({}, [{"status": status}]))
+
+    scheduled = [{"type": "PodScheduled", "status": "True"}]
+    assert stage({"phase": "Pending"}) == "waiting for a node"
+    assert stage({"phase": "Pending", "conditions": scheduled}).startswith("starting")
