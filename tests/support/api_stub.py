@@ -96,6 +96,8 @@ class ApiStub:
     """Verb and resource for which an access review says no."""
     clock_offset: timedelta = timedelta()
     """How far this server's clock is ahead."""
+    port_forwards: Fault | None = None
+    """How port-forwards are answered."""
     version: int = 100
     port: int = 0
 
@@ -175,6 +177,10 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work
             response = await watch(request, self)
             assert response is not None
             return response
+        if request.path.endswith("/portforward") and self.port_forwards is not None:
+            forwarded = await self.port_forwards(request, self)
+            assert forwarded is not None
+            return forwarded
         body = request[BODY]
         match request.method:
             case "POST":
