@@ -318,10 +318,10 @@ class RecordingServer:
 
     async def _until_stopped(self) -> None:
         self._stop = asyncio.Event()
-        runner = web.ServerRunner(web.Server(self._handle))
+        runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0.1)
         await runner.setup()
         try:
-            site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=0.1)
+            site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
             self.port = runner.addresses[0][1]
             self._started.set()

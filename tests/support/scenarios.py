@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import base64
 import json
-import multiprocessing
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
+from support.command_line import ForkingServer
 from support.recorder import Fault, JsonObject, RecordingServer, Request, Target
 
 DATA = Path(__file__).resolve().parent.parent / "conformance" / "data"
-
-CALL_TIMEOUT = 120.0
-"""Seconds after which a command that does not end is killed: far more than any of them needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,47 +177,29 @@ def prepared(scenario: Scenario) -> Iterator[Sandbox]:
         yield Sandbox(Path(directory).resolve(), scenario, server)
 
 
-class CommandLine:
-    """Calls `kubeflink.cli.main` in processes that are forked after the imports.
-
-    Starting an interpreter for each of several hundred scenarios would take most of the time.
-    """
-
-    def __init__(self) -> None:
-        self._context: ForkServerContext = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["support.command_line"])
-
-    def call(self, sandbox: Sandbox, args: Sequence[str], stdin: str | None = None) -> Run:
-        """Run the command with the recording's arguments in a sandbox."""
-        from support import command_line
-
-        server = sandbox.server
-        before, first = server.objects.snapshot(), len(server.requests)
-        real = [sandbox.real(arg) for arg in args]
-        with tempfile.TemporaryDirectory() as name:
-            streams = [Path(name, stream) for stream in ("stdin", "stdout", "stderr")]
-            for path in streams:
-                path.write_text((stdin or "") if path.name == "stdin" else "", encoding="utf-8")
-            process = self._context.Process(
-                target=command_line.run, args=(real, sandbox.env, str(sandbox.work), streams)
-            )
-            process.start()
-            process.join(CALL_TIMEOUT)
-            code = process.exitcode
-            if code is None:
-                process.kill()
-                process.join()
-            out, err = (path.read_text(encoding="utf-8", errors="replace") for path in streams[1:])
-        files = (path for path in sandbox.files.rglob("*") if path.is_file())
-        return Run(
-            exit_code=code,
-            stdout=sandbox.recorded(out),
-            stderr=sandbox.recorded(err),
-            requests=[_recorded(sandbox, request) for request in server.requests[first:]],
-            before=before,
-            after=server.objects.snapshot(),
-            files=frozenset(path.relative_to(sandbox.files).as_posix() for path in files),
-        )
+def call(
+    server: ForkingServer, sandbox: Sandbox, args: Sequence[str], stdin: str | None = None
+) -> Run:
+    """Run the command line with a recording's arguments in a sandbox."""
+    recorder = sandbox.server
+    before, first = recorder.objects.snapshot(), len(recorder.requests)
+    real = [sandbox.real(arg) for arg in args]
+    with tempfile.TemporaryDirectory() as name:
+        streams = [Path(name, stream) for stream in ("stdin", "stdout", "stderr")]
+        for path in streams:
+            path.write_text((stdin or "") if path.name == "stdin" else "", encoding="utf-8")
+        code = server.call(real, sandbox.env, sandbox.work, streams)
+        out, err = (path.read_text(encoding="utf-8", errors="replace") for path in streams[1:])
+    files = (path for path in sandbox.files.rglob("*") if path.is_file())
+    return Run(
+        exit_code=code,
+        stdout=sandbox.recorded(out),
+        stderr=sandbox.recorded(err),
+        requests=[_recorded(sandbox, request) for request in recorder.requests[first:]],
+        before=before,
+        after=recorder.objects.snapshot(),
+        files=frozenset(path.relative_to(sandbox.files).as_posix() for path in files),
+    )
 
 
 def _recorded(sandbox: Sandbox, request: Request) -> Request:
