@@ -95,6 +95,11 @@ class FlinkVersion(NamedTuple):
         return not self._from(1, 18)
 
     @property
+    def reads_yaml_11_templates(self) -> bool:
+        """Whether pod templates are read by YAML 1.1, in which `yes` is true (1.17)."""
+        return not self._from(1, 18)
+
+    @property
     def user_artifacts_volume(self) -> bool:
         """Whether the JobManager has an `emptyDir` for fetched artifacts (1.19)."""
         return self._from(1, 19)
@@ -111,7 +116,7 @@ class FlinkVersion(NamedTuple):
 
     @property
     def ships_all_logging_files(self) -> bool:
-        """Whether every `log4j*` and `logback*` file is shipped, not only two of them (2.1)."""
+        """Whether all seven logging files of a distribution are shipped, not only two (2.1)."""
         return self._from(2, 1)
 
     @property

@@ -29,7 +29,7 @@ from kubeflink.spec.parameters import (
     fixed_port,
     is_high_availability_on,
 )
-from kubeflink.spec.program import Program, absolute_uri, scheme_of
+from kubeflink.spec.program import Program, absolute_uri, class_path_url, scheme_of
 
 EXECUTION_MODE = "internal.cluster.execution-mode"
 SESSION_ENTRY_POINT = "org.apache.flink.kubernetes.entrypoint.KubernetesSessionClusterEntrypoint"
@@ -106,10 +106,11 @@ def _fixed(configuration: Configuration, option: Option[str], port: int) -> dict
 def _program_options(configuration: Configuration, program: Program) -> dict[str, object]:
     """What Flink's command line makes of the options of a run (`ProgramOptions`)."""
     jars = [] if program.uri is None else [absolute_uri(program.uri)]
+    classpaths = [class_path_url(path) for path in program.classpaths]
     values: dict[str, object] = {
         deployment.EXECUTION_ATTACHED.key: not program.detached,
         deployment.EXECUTION_SHUTDOWN_ON_ATTACHED_EXIT.key: program.shutdown_on_attached_exit,
-        **_list_value(configuration, pipeline.CLASSPATHS.key, list(program.classpaths)),
+        **_list_value(configuration, pipeline.CLASSPATHS.key, classpaths),
         **_list_value(configuration, pipeline.JARS.key, jars),
         **_recovery_options(configuration, program),
         **_python_options(program),

@@ -15,7 +15,7 @@ from kubeflink.config.options import deployment, jobmanager, kubernetes, rest, s
 from kubeflink.config.options.option import Option
 from kubeflink.config.values import text_of
 from kubeflink.config.versions import FLINK_CONF_YAML
-from kubeflink.config.yaml_writer import flow_text
+from kubeflink.config.yaml_flow import flow_text
 from kubeflink.spec import names
 from kubeflink.spec.inputs import Inputs
 from kubeflink.spec.parameters import is_high_availability_on

@@ -21,6 +21,15 @@ from kubeflink.spec.pod_template import PodTemplate, read_pod_template
 CONSOLE_LOGGING_FILES = ("logback-console.xml", "log4j-console.properties")
 """The files that the images' start scripts use: logging to the console."""
 
+OTHER_LOGGING_FILES = (
+    "logback.xml",
+    "log4j.properties",
+    "logback-session.xml",
+    "log4j-session.properties",
+    "log4j-cli.properties",
+)
+"""The other logging files of a distribution, which newer versions ship as well."""
+
 HADOOP_FILES = ("core-site.xml", "hdfs-site.xml")
 
 Environ = Mapping[str, str]
@@ -96,15 +105,11 @@ def _logging_files(
 
 def _shipped_files(configuration: Configuration, directory: Path) -> dict[str, str]:
     """The logging files that this version of Flink ships (FlinkConfMountDecorator)."""
+    names = list(CONSOLE_LOGGING_FILES)
     if configuration.version.ships_all_logging_files:
-        paths = sorted(path for path in directory.glob("log*") if _is_logging_file(path))
-    else:
-        paths = [directory / name for name in CONSOLE_LOGGING_FILES]
+        names += OTHER_LOGGING_FILES
+    paths = [directory / name for name in names]
     return {path.name: _read(path, "logging file").text for path in paths if path.is_file()}
-
-
-def _is_logging_file(path: Path) -> bool:
-    return path.name.startswith(("log4j", "logback"))
 
 
 def _no_logging_message(directory: Path | None) -> str:
@@ -206,7 +211,7 @@ def _templates(
     read: dict[str, PodTemplate] = {}
     for path in (*paths, default):
         if path and path not in read:
-            read[path] = read_pod_template(_template_text(path), path)
+            read[path] = read_pod_template(_template_text(path), path, configuration.version)
     for role, path in zip(("jobmanager", "taskmanager"), paths, strict=True):
         if path and default and path != default:
             notices += [Notice(text) for text in _lost(role, read[path], read[default])]

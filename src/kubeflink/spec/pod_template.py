@@ -1,12 +1,14 @@
 """Pod templates: the user's file with a pod, on top of which Flink puts its own parts.
 
-Flink reads a template with a lenient parser: a field that Kubernetes does not know is dropped
-without a word, and so is a whole block that is indented wrongly. Here the file is read along
-Kubernetes' schema. An unknown field is left out as well, and reported with its line and the field
-that was most likely meant; a value of the wrong form is an error.
+Flink reads a template with a lenient parser and says nothing: a field that Kubernetes does not know
+is passed on, for the API server to drop, and so is a whole block that is indented wrongly. Here the
+file is read along Kubernetes' schema. An unknown field is passed on as well (a newer Kubernetes may
+know it), and reported with its line and the field that was most likely meant; a value of the wrong
+form is an error.
 
-Reading along the schema also settles what a plain scalar is: where Kubernetes has text, `yes`,
-`1.10` and `007` are text as they stand, whatever a YAML parser would make of them.
+Where Kubernetes has text and the file a plain `1.10`, Flink takes the number that YAML sees and
+makes text of that: `1.1`. The pods have to be Flink's, so this is done here, too
+(`template_scalars`), and reported where it changes anything.
 """
 
 from __future__ import annotations
@@ -19,16 +21,18 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from kubeflink.config import Notice
+from kubeflink.config import FlinkVersion, Notice
+from kubeflink.config.values import text_of
+from kubeflink.config.versions import DEFAULT
 from kubeflink.errors import TemplateError
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 from kubeflink.spec.schema import POD, FieldType, Schema, nearest, pod_schema
+from kubeflink.spec.template_scalars import Scalar, file_mode, resolve_scalar
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_INT = re.compile(r"[-+]?\d+")
-_NULLS = ("", "~", "null", "Null", "NULL")
+_INT = re.compile(r"[-+]?[0-9]+")
 _MERGE_KEY = "<<"
 
 
@@ -50,13 +54,13 @@ class PodTemplate:
     notices: tuple[Notice, ...] = ()
 
 
-def read_pod_template(text: str, source: str) -> PodTemplate:
-    """Read a template; `source` is its file, for messages.
+def read_pod_template(text: str, source: str, version: FlinkVersion = DEFAULT) -> PodTemplate:
+    """Read a template as this version of Flink does; `source` is its file, for messages.
 
     Raises `TemplateError` with the line for what is no YAML, no pod, or has a value of the wrong
     form. Everything else that is strange becomes a notice.
     """
-    reader = _Reader(source, pod_schema())
+    reader = _Reader(source, pod_schema(), version)
     pod = reader.pod(_root(text, source))
     spec = dict(pod.get("spec") or {})
     containers = spec.get("containers", [])
@@ -101,6 +105,7 @@ class _Reader:
 
     source: str
     schema: Schema
+    version: FlinkVersion
     notices: list[str] = field(default_factory=list)
 
     def pod(self, root: yaml.MappingNode) -> JsonObject:
@@ -123,7 +128,8 @@ class _Reader:
                 value = self._value(value_node, fields[name], f"{path}.{name}".lstrip("."))
                 if value is not None:
                     result[name] = value
-            else:
+            elif (value := self._untyped(value_node, path)) is not None:
+                result[name] = value
                 self._unknown_field(value_node, type_name, path, name)
         self._missing_fields(node, fields, result, path)
         return result
@@ -153,48 +159,81 @@ class _Reader:
             yield from self._entries(item, path)
 
     def _value(self, node: yaml.Node, field_type: FieldType, path: str) -> Any:
-        if _is_null(node):
+        """The value of a field; None for one that Flink does not send: null or an empty list."""
+        if self._is_null(node):
             return None
         if field_type.is_list:
-            if not isinstance(node, yaml.SequenceNode):
-                raise self._error(node, path, "must be a list")
-            items = enumerate(node.value)
-            return [self._value(n, field_type.of_items, f"{path}[{i}]") for i, n in items]
+            return self._list(node, field_type.of_items, path) or None
         if field_type.is_map:
-            if not isinstance(node, yaml.MappingNode):
-                raise self._error(node, path, "must be a mapping")
-            entries = self._entries(node, path)
-            return {k: self._value(n, field_type.of_items, f"{path}.{k}") for k, n in entries}
+            # An empty mapping is not sent either, but for the oldest version.
+            values = self._map(node, field_type.of_items, path)
+            return values if values or self.version.sends_empty_mappings else None
         if self.schema.fields(field_type.name) is not None:
             return self._object(node, field_type.name, path)
         if field_type.name == "any":
-            return yaml.safe_load(yaml.serialize(node))
+            return self._untyped(node, path)
         return self._scalar(node, field_type.name, path)
 
-    def _scalar(self, node: yaml.Node, wanted: str, path: str) -> str | int | float | bool:
+    def _list(self, node: yaml.Node, item_type: FieldType, path: str) -> list[Any]:
+        if not isinstance(node, yaml.SequenceNode):
+            raise self._error(node, path, "must be a list")
+        return [self._value(n, item_type, f"{path}[{i}]") for i, n in enumerate(node.value)]
+
+    def _map(self, node: yaml.Node, item_type: FieldType, path: str) -> JsonObject:
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, path, "must be a mapping")
+        entries = self._entries(node, path)
+        return {key: self._value(n, item_type, f"{path}.{key}") for key, n in entries}
+
+    def _untyped(self, node: yaml.Node, path: str) -> Any:
+        """Any value, by what YAML sees in it."""
+        if isinstance(node, yaml.MappingNode):
+            return {key: self._untyped(n, f"{path}.{key}") for key, n in self._entries(node, path)}
+        if isinstance(node, yaml.SequenceNode):
+            return [self._untyped(item, path) for item in node.value]
+        return self._resolved(node) if isinstance(node, yaml.ScalarNode) else None
+
+    def _scalar(self, node: yaml.Node, wanted: str, path: str) -> Scalar:
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, path, f"must be {_SCALARS[wanted]}")
-        text: str = node.value
+        if wanted == "int" and (mode := file_mode(path.rpartition(".")[2], node.value)) is not None:
+            return mode
+        value = self._resolved(node)
         match wanted:
             case "str":
-                return text
+                return self._text(node, value, path)
             case "intstr":
-                return int(text) if not node.style and _INT.fullmatch(text) else text
-            case "int" if _INT.fullmatch(text):
-                return int(text)
-            case "bool" if text.lower() in ("true", "false"):
-                return text.lower() == "true"
-            case "float":
-                try:
-                    return float(text)
-                except ValueError:
-                    pass
-        raise self._error(node, path, f"must be {_SCALARS[wanted]}, not {text!r}")
+                return value if type(value) is int else self._text(node, value, path)
+            case "int" if type(value) is int:
+                return value
+            case "int" if isinstance(value, str) and _INT.fullmatch(value):
+                return int(value)
+            case "bool" if isinstance(value, bool):
+                return value
+            case "bool" if isinstance(value, str) and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+            case "float" if type(value) in (int, float):
+                return value
+        raise self._error(node, path, f"must be {_SCALARS[wanted]}, not {node.value!r}")
+
+    def _text(self, node: yaml.ScalarNode, value: Scalar, path: str) -> str:
+        text = text_of(value)
+        if text != node.value:
+            where = f"pod template {self.source} line {node.start_mark.line + 1}"
+            problem = f"{path}: {node.value} is no text to YAML and becomes {text}; quote it"
+            self.notices.append(f"{where}: {problem}")
+        return text
+
+    def _resolved(self, node: yaml.ScalarNode) -> Scalar:
+        return resolve_scalar(node, yaml_11=self.version.reads_yaml_11_templates)
+
+    def _is_null(self, node: yaml.Node) -> bool:
+        return isinstance(node, yaml.ScalarNode) and self._resolved(node) is None
 
     def _unknown_field(self, node: yaml.Node, type_name: str, path: str, name: str) -> None:
         where = f"pod template {self.source} line {node.start_mark.line + 1}"
         parent = f" in {path}" if path else ""
-        message = f"{where}: Kubernetes knows no field {name!r}{parent}; it is left out"
+        message = f"{where}: Kubernetes {self.schema.kubernetes} knows no field {name!r}{parent}"
         self.notices.append(message + self._advice(type_name, name))
 
     def _advice(self, type_name: str, name: str) -> str:
@@ -228,10 +267,6 @@ _SCALARS: Mapping[str, str] = {
     "bool": "true or false",
     "intstr": "a number or text",
 }
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS
 
 
 # --- what is noticed and named ---------------------------------------------------------------

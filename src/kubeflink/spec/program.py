@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from kubeflink.errors import UsageError
+
 PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -78,6 +80,19 @@ def absolute_uri(uri: str) -> str:
     if _SCHEME.match(uri):
         return uri
     return "file:" + quote(str(Path(uri).absolute()), safe="/!$&'()*+,;=:@~")
+
+
+def class_path_url(text: str) -> str:
+    """A URL of the class path as Java writes it: `file:/a.jar` for `file:///a.jar`.
+
+    Raises `UsageError` for what is no URL.
+    """
+    if not _SCHEME.match(text):
+        raise UsageError(
+            f"{text} is no URL for the class path",
+            hint=f"Write file://{text}, a path that all pods have, or an http address.",
+        )
+    return re.sub(r"^file:///+", "file:/", text, flags=re.IGNORECASE)
 
 
 def scheme_of(uri: str) -> str:

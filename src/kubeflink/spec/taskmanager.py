@@ -31,7 +31,7 @@ from kubeflink.config.options import (
 )
 from kubeflink.config.values import text_of
 from kubeflink.config.versions import FLINK_CONF_YAML
-from kubeflink.config.yaml_writer import flow_text
+from kubeflink.config.yaml_flow import flow_text
 from kubeflink.objects import JsonObject, owner_reference
 from kubeflink.spec import names
 from kubeflink.spec.client import deployment_target

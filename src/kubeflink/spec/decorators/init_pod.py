@@ -10,9 +10,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from kubeflink.config.java_text import java_double
 from kubeflink.config.options import kubernetes
 from kubeflink.config.options.option import Option
-from kubeflink.config.values import java_double
 from kubeflink.errors import ConfigurationError
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
@@ -46,7 +46,6 @@ def init_pod(pod: FlinkPod, parameters: Parameters) -> FlinkPod:
         .add_pull_secrets(parameters.image_pull_secrets)
         .add_node_selector(parameters.node_selector, keep_empty=keep_empty)
         .add_tolerations(map(toleration, parameters.tolerations))
-        .note(*_toleration_remarks(parameters.tolerations))
     )
 
 
@@ -100,18 +99,6 @@ def toleration(fields: Mapping[str, str]) -> JsonObject:
                 f"tolerationSeconds of a toleration must be a whole number, not {seconds!r}"
             ) from error
     return result
-
-
-def _toleration_remarks(tolerations: Iterable[Mapping[str, str]]) -> Iterable[str]:
-    for fields in tolerations:
-        shown = ",".join(f"{name}:{value}" for name, value in fields.items())
-        yield from unknown_fields("toleration", fields, _TOLERATION_FIELDS)
-        if fields.get("key"):
-            continue
-        if fields.get("operator", "Equal") == "Exists":
-            yield f"the toleration {shown} has no key: it tolerates every taint of a node"
-        else:
-            yield f"the toleration {shown} has no key; Kubernetes will refuse it"
 
 
 def unknown_fields(what: str, fields: Mapping[str, str], known: tuple[str, ...]) -> Iterable[str]:

@@ -15,7 +15,7 @@ MAX_VOLUME_NAME_LENGTH = 63
 MAX_CLAIM_NAME_LENGTH = 253
 
 _SUFFIX = "-pvc"
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 _OPTION = kubernetes.PERSISTENT_VOLUME_CLAIMS.key
 
 
@@ -30,7 +30,8 @@ class PersistentVolumeClaims(Decorator[Parameters]):
         read_only = self.parameters.configuration.get(kubernetes.PERSISTENT_VOLUME_CLAIM_READ_ONLY)
         for claim, path in claims.items():
             volume = _volume_name(claim)
-            self._check_conflict(pod, volume, path)
+            if any(other.get("name") == volume for other in pod.spec.get("volumes", ())):
+                raise self._error(f"the pod has another volume {volume!r}")
             source = {"claimName": claim, "readOnly": read_only}
             pod = pod.add_volumes({"name": volume, "persistentVolumeClaim": source})
             pod = pod.add_mounts(mount(volume, path, readOnly=read_only))
@@ -46,18 +47,12 @@ class PersistentVolumeClaims(Decorator[Parameters]):
                 raise self._error(f"the path {path!r} of {claim} must start with '/'")
             if path in paths:
                 raise self._error(f"the path {path} is there twice")
+            if len(_volume_name(claim)) > MAX_VOLUME_NAME_LENGTH:
+                raise self._error(f"the name {claim} is too long for a volume")
             if _volume_name(claim) in volumes:
                 raise self._error(f"{claim} and another claim give the same volume name")
             paths.add(path)
             volumes.add(_volume_name(claim))
-
-    def _check_conflict(self, pod: FlinkPod, volume: str, path: str) -> None:
-        """A claim must not displace what a template, a Secret or Flink itself mounts."""
-        if any(other.get("name") == volume for other in pod.spec.get("volumes", ())):
-            raise self._error(f"the pod has another volume {volume!r}")
-        mounts = pod.main_container.get("volumeMounts", ())
-        if any(other.get("mountPath") == path for other in mounts):
-            raise self._error(f"something else is mounted at {path}")
 
     def _error(self, problem: str) -> ConfigurationError:
         origin = self.parameters.configuration.origin(_OPTION)
@@ -66,5 +61,4 @@ class PersistentVolumeClaims(Decorator[Parameters]):
 
 def _volume_name(claim: str) -> str:
     """The name of the volume of a claim: an RFC 1123 label."""
-    name = claim.replace(".", "-")[: MAX_VOLUME_NAME_LENGTH - len(_SUFFIX)].rstrip("-")
-    return name + _SUFFIX
+    return claim.replace(".", "-") + _SUFFIX
