@@ -11,6 +11,7 @@ In both cases leaving the block ends all processes.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import logging
 import os
@@ -27,6 +28,7 @@ from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore, modify
 from kubeflink.config.yaml import dump_kubernetes
 from kubeflink.errors import LocalError, NotFoundError
+from kubeflink.local.certificates import server_certificate
 from kubeflink.local.deployments import DeploymentController
 from kubeflink.local.events import EventRecorder
 from kubeflink.local.flink_home import find_homes
@@ -203,8 +205,10 @@ class EmbeddedCluster:
         await modify(self.store, objects.NODES, None, NODE_NAME, change, subresource="status")
 
     async def _start_server(self) -> None:
+        certificate = server_certificate(self.state)
         self.server = ApiServer(
             self.store,
+            tls=certificate.context,
             token=self.state.token(),
             backend=self.kubelet,
             proxy=self.services,
@@ -213,7 +217,7 @@ class EmbeddedCluster:
         )
         await self.server.start()
         self._exits.push_async_callback(self.server.stop)
-        write_file(self.state.kubeconfig, self._kubeconfig_text(), mode=0o600)
+        write_file(self.state.kubeconfig, self._kubeconfig_text(certificate.authority), mode=0o600)
         write_json(
             self.state.server_file,
             {
@@ -242,13 +246,17 @@ class EmbeddedCluster:
             )
         return before
 
-    def _kubeconfig_text(self) -> str:
+    def _kubeconfig_text(self, authority: bytes) -> str:
         name = f"kubeflink-{self.state.name}"
+        cluster = {
+            "server": self.server.url,
+            "certificate-authority-data": base64.b64encode(authority).decode("ascii"),
+        }
         return dump_kubernetes(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
-                "clusters": [{"name": name, "cluster": {"server": self.server.url}}],
+                "clusters": [{"name": name, "cluster": cluster}],
                 "users": [{"name": name, "user": {"token": self.state.token()}}],
                 "contexts": [
                     {

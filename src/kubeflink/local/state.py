@@ -7,6 +7,8 @@
         server.json     pid, start time, URL: how to reach the server
         kubeconfig      for kubectl and every other client
         token           the bearer token in it, made once
+        server.pem      key and certificate of the API server, made once; authority.pem is who
+                        signed it
         journal.sqlite  the objects
         ports.json      ports of pods and Services
         claims/         contents of PersistentVolumeClaims
@@ -78,6 +80,14 @@ class StateDirectory:
     @property
     def token_file(self) -> Path:
         return self.root / "token"
+
+    @property
+    def server_pem(self) -> Path:
+        return self.root / "server.pem"
+
+    @property
+    def authority_pem(self) -> Path:
+        return self.root / "authority.pem"
 
     @property
     def journal(self) -> Path:
