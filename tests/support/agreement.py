@@ -38,7 +38,9 @@ def disagreements(scenario: Scenario, run: Run) -> list[str]:
     if cluster_id is not None and not CLUSTER_ID.fullmatch(str(cluster_id)):
         return _clean_failure(scenario, run) + _nothing_sent(run)
     conflict = conflicting_keys(scenario, options)
-    if conflict and (run.exit_code or scenario.exit_code):
+    if conflict and scenario.exit_code and run.exit_code == 0:
+        return _complete(run)
+    if conflict and run.exit_code:
         return _clean_failure(scenario, run)
     if _address_was_unknown(scenario) and run.exit_code == 0:
         return _as_recorded(scenario, run, exit_code=0)
@@ -82,8 +84,17 @@ def _address_was_unknown(scenario: Scenario) -> bool:
 
 
 def _may_be_refused(scenario: Scenario, run: Run, options: Mapping[str, Any]) -> bool:
-    """Whether the run refused, without changing anything, what real Flink let pass."""
-    if run.exit_code == 0 or any(r.mutating and r.succeeded for r in run.requests):
+    """Whether the run refused what real Flink let pass: before anything was changed, or, where an
+    object of somebody else was in the way, when it was found.
+    """
+    if run.exit_code == 0:
+        return False
+    foreign = bool(scenario.raw.get("cluster_state_before")) and any(
+        request.method == "PUT" for request in scenario.requests
+    )
+    if foreign:
+        return True
+    if any(request.mutating and request.succeeded for request in run.requests):
         return False
     unknown_word = scenario.mode == "session" and any(
         not word.startswith("-D") for word in scenario.args
@@ -92,10 +103,7 @@ def _may_be_refused(scenario: Scenario, run: Run, options: Mapping[str, Any]) ->
     local_program = scenario.mode == "application" and "file:" in str(
         [request.body for request in scenario.requests]
     )
-    foreign = bool(scenario.raw.get("cluster_state_before")) and any(
-        request.method == "PUT" for request in scenario.requests
-    )
-    return unknown_word or unknown_context or local_program or foreign
+    return unknown_word or unknown_context or local_program
 
 
 # --- outcomes --------------------------------------------------------------------------------
@@ -118,6 +126,16 @@ def _clean_failure(scenario: Scenario, run: Run) -> list[str]:
         left = made & run.after.keys()
         found += [f"{target.member} was left behind" for target in left]
     return found + _foreign_objects(run, permitted=made)
+
+
+def _complete(run: Run) -> list[str]:
+    """A deployment that holds together, where there is no recorded one to compare with."""
+    got = _written(run.requests)
+    kinds = {target.plural for target in got}
+    found = [
+        f"no {kind} was created" for kind in ("deployments", "configmaps") if kind not in kinds
+    ]
+    return found + _owner_references(run, got) + _order(run, got)
 
 
 def _nothing_sent(run: Run) -> list[str]:
