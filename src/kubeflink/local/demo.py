@@ -40,6 +40,8 @@ _LOOK_SECONDS = 0.2
 _OPTIONS: Mapping[str, str] = {
     **SMALL_MEMORY,
     "taskmanager.numberOfTaskSlots": "1",
+    # A browser on this machine can open the web interface on a node port.
+    "kubernetes.rest-service.exposed.type": "NodePort",
     # Half a minute of idleness is Flink's default; a demo should not wait for it.
     "resourcemanager.taskmanager-timeout": "3s",
 }
@@ -137,6 +139,41 @@ async def run(text: Path | None, tell: Tell, *, environ: Mapping[str, str] = os.
         await embedded.__aexit__(None, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a demo left running: how to reach it."""
+
+    cluster_id: str
+    kubeconfig: Path
+    web_interface: str
+
+
+async def run_and_keep(
+    text: Path | None, tell: Tell, *, environ: Mapping[str, str] = os.environ
+) -> Kept:
+    """The same on the embedded Kubernetes in the background, which is started if it is not there.
+
+    The session cluster stays when all went well; it is deleted if the demo failed.
+    """
+    from kubeflink.kube.client import KubeClient
+    from kubeflink.local import daemon
+
+    source = check_text(text or shipped_text())
+    clock = _Steps(tell)
+    with clock.step("Starting the embedded Kubernetes in the background"):
+        status = await asyncio.to_thread(daemon.up, environ=environ)
+    async with KubeClient.connect(kubeconfig=status.kubeconfig, environ=environ) as client:
+        flink = await start_session(client, clock)
+        async with flink:
+            try:
+                await count_words(flink, client, source, clock)
+                url = str((await flink.address()).url)
+            except BaseException:
+                await flink.delete()
+                raise
+        return Kept(CLUSTER_ID, status.kubeconfig, url)
+
+
 @asynccontextmanager
 async def session(client: KubeClient, clock: _Steps) -> AsyncIterator[SessionCluster]:
     """The demo's session cluster, which is deleted at the end."""
@@ -182,11 +219,8 @@ async def count_words(
                     flink.submit_sql(script(text, counts), source="the demo"), START_SECONDS
                 )
 
-            def on_progress(progress: JobProgress) -> None:
-                clock.tell(JobChanged(progress.job_id, progress.state))
-
             with clock.step(f"Counting the words of {text.name}"):
-                await job.wait(timeout=JOB_SECONDS, on_progress=on_progress)
+                await job.wait(timeout=JOB_SECONDS, on_progress=_tell_states(clock.tell))
             words = Words(text.name, tuple(read_counts(counts)))
             clock.tell(words)
             with clock.step("Releasing the idle TaskManagers"):
@@ -204,9 +238,9 @@ def script(text: Path, counts: Path) -> str:
         SET 'execution.batch.adaptive.auto-parallelism.enabled' = 'false';
         CREATE TEMPORARY FUNCTION words AS 'kubeflink.runner.Words';
         CREATE TABLE lines (line STRING)
-          WITH ('connector' = 'filesystem', 'path' = {_quoted(text.as_uri())}, 'format' = 'raw');
+          WITH ('connector' = 'filesystem', 'path' = {_quoted(_flink_path(text))}, 'format' = 'raw');
         CREATE TABLE counts (word STRING, n BIGINT)
-          WITH ('connector' = 'filesystem', 'path' = {_quoted(counts.as_uri())}, 'format' = 'csv');
+          WITH ('connector' = 'filesystem', 'path' = {_quoted(_flink_path(counts))}, 'format' = 'csv');
         INSERT INTO counts
           SELECT word, COUNT(*) FROM lines, LATERAL TABLE(words(line)) AS t(word) GROUP BY word;
     """
@@ -220,6 +254,23 @@ def read_counts(directory: Path) -> list[tuple[str, int]]:
         with part.open(encoding="utf-8", newline="") as file:
             counts += [(word, int(n)) for word, n in csv.reader(file)]
     return sorted(counts, key=lambda count: (-count[1], count[0]))
+
+
+def _tell_states(tell: Tell) -> Callable[[JobProgress], None]:
+    """Tells of the job's state when it changes; its progress changes with each subtask."""
+    told: list[str] = []
+
+    def on_progress(progress: JobProgress) -> None:
+        if told[-1:] != [progress.state]:
+            told.append(progress.state)
+            tell(JobChanged(progress.job_id, progress.state))
+
+    return on_progress
+
+
+def _flink_path(path: Path) -> str:
+    """A path as Flink's `Path` reads it: no percent-encoding, whatever is in its name."""
+    return f"file://{path}"
 
 
 def _quoted(text: str) -> str:
@@ -275,12 +326,17 @@ class _TaskManagers:
         """Waits until there is none; WaitTimeoutError after `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
-                while await self.look():
-                    await asyncio.sleep(_LOOK_SECONDS)
+                await self._until_none()
         except TimeoutError:
             raise WaitTimeoutError(
                 f"{self.count} TaskManagers are still there after {timeout:g} s of idleness"
             ) from None
+
+    async def _until_none(self) -> None:
+        while True:
+            if not await self.look():
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 @asynccontextmanager
