@@ -233,10 +233,12 @@ class FlinkJudge:
         return json.loads(str(self._json.writeValueAsString(value)))
 
     def directory(self, files: Mapping[str, str]) -> Path:
-        """A configuration directory with these files; the same one at every call, emptied first."""
+        """A configuration directory with these files; the same one at every call."""
         directory = Path(self._scratch.name) / "conf"
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
+        for old in directory.iterdir():
+            if old.name not in files:
+                old.unlink()
         for name, text in files.items():
             (directory / name).write_text(text, encoding="utf-8")
         return directory
@@ -314,6 +316,22 @@ class FlinkJudge:
             properties.setProperty(key, value)
         extra = self._configuration.ConfigurationUtils.createConfiguration(properties)
         return self._configuration.GlobalConfiguration.loadConfiguration(str(conf_dir), extra)
+
+    @_refusing
+    def read_option(self, kind: str, text: str, *, flat: bool = False) -> Any:
+        """What an option of a type makes of a text: `int`, `double`, `map`, `list`, `maps`...
+
+        `flat` reads it as beside a `flink-conf.yaml`, where YAML is not tried.
+        """
+        file = "flink-conf.yaml" if flat else "config.yaml"
+        configuration = self._loaded(self.directory({file: ""}), {"asked": text})
+        key = self._configuration.ConfigOptions.key("asked")
+        typed = {
+            "list": lambda: key.stringType().asList(),
+            "map": lambda: key.mapType(),
+            "maps": lambda: key.mapType().asList(),
+        }.get(kind, lambda: getattr(key, f"{kind}Type")())()
+        return self._as_python(configuration.get(typed.noDefaultValue()))
 
     @_refusing
     def load_yaml(self, text: str) -> Any:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kubeflink.config.configuration import Configuration, Entry
+from kubeflink.config.java_text import java_trim
 from kubeflink.config.options.catalogue import find
 from kubeflink.config.review import review
 from kubeflink.config.values import Value, text_of_keyword
@@ -171,7 +172,7 @@ def _file_value(key: str, value: Any, where: str) -> Value:
             hint="Flink does not accept null. Remove the key, or write '' for an empty text.",
         )
     if isinstance(value, list):
-        from kubeflink.config.yaml_writer import flow_text
+        from kubeflink.config.yaml_flow import flow_text
 
         return flow_text(value)
     if isinstance(value, str | bool | int | float):
@@ -187,7 +188,7 @@ def _read_legacy(path: Path, notices: list[str]) -> dict[str, Entry]:
         content, comment, _ = line.partition("#")
         if not content:
             continue
-        key, separator, value = (part.strip() for part in _partition(content))
+        key, separator, value = (java_trim(part) for part in _partition(content))
         if not separator or not key or not value:
             if content.strip():
                 notices.append(f"no key and value, so Flink skips it: {where}")

@@ -12,9 +12,12 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from kubeflink.config.java_text import java_trim
+
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
+TIB = 1 << 40
 MAX_INT = 2**31 - 1
 MAX_LONG = 2**63 - 1
 """The largest number of bytes, and what Flink writes for "no limit"."""
@@ -75,9 +78,11 @@ def parse_memory(text: str) -> int:
 
 
 def format_memory(size: int) -> str:
-    """The shortest exact form that Flink writes: `128 mb`, `256 bytes`."""
+    """The exact form that Flink writes: `128 mb`, `256 bytes`, and whole terabytes in bytes."""
+    if size % TIB == 0:
+        return f"{size} bytes"
     for name, factor in _MEMORY_NAMES:
-        if size and size % factor == 0:
+        if size % factor == 0:
             return f"{size // factor} {name}"
     return f"{size} bytes"
 
@@ -89,7 +94,7 @@ def parse_duration(text: str, *, iso: bool = True) -> timedelta:
     durations above 64 bits of nanoseconds' seconds either, which is not imitated.
     `ValueError` says what is wrong.
     """
-    stripped = text.strip()
+    stripped = java_trim(text)
     if iso and stripped[:1] in ("P", "p", "-", "+"):
         return _parse_iso(stripped)
     number, unit = _split(text, "s, min, ms")
@@ -108,7 +113,7 @@ def format_duration(duration: timedelta) -> str:
 
 
 def _split(text: str, examples: str) -> tuple[int, str]:
-    stripped = text.strip()
+    stripped = java_trim(text)
     match = _NUMBER.fullmatch(stripped)
     assert match is not None  # every text matches: both groups may be empty
     if not stripped:
@@ -117,7 +122,7 @@ def _split(text: str, examples: str) -> tuple[int, str]:
         if stripped[0] in "+-":
             raise ValueError("it must start with a digit: signs are not allowed")
         raise ValueError(f"there is no number before {stripped!r}; is a variable empty?")
-    number, unit = int(match[1]), match[2].strip().lower()
+    number, unit = int(match[1]), java_trim(match[2]).lower()
     if number > MAX_LONG * 1_000_000_000:
         raise ValueError("the number is too large")
     if unit[:1] in (".", ","):

@@ -9,13 +9,13 @@ not have the wanted type already), and where Flink's text shows up in objects it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from enum import Enum
 from pathlib import PurePath
 from typing import TypeAlias
 
+from kubeflink.config.java_text import is_java_whitespace, java_double, java_trim
 from kubeflink.config.units import format_duration
 
 Value: TypeAlias = str | int | float | bool | tuple[str, ...]
@@ -34,31 +34,6 @@ def text_of(value: object) -> str:
     if isinstance(value, list | tuple):
         return joined([text_of(item) for item in value])
     return str(value)
-
-
-def java_double(number: float) -> str:
-    """`Double.toString`: `1.5`, `1.0E10`, `1.0E-4`, `Infinity`, `NaN`."""
-    if math.isnan(number):
-        return "NaN"
-    if math.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    magnitude = abs(number)
-    if magnitude == 0 or 1e-3 <= magnitude < 1e7:
-        return repr(number)
-    digits, power = _shortest(magnitude)
-    sign = "-" if number < 0 else ""
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
-
-
-def _shortest(number: float) -> tuple[str, int]:
-    """The shortest digits that give this number back, and the power of ten of the first one."""
-    mantissa, _, exponent = repr(number).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = whole + fraction
-    power = int(exponent or 0) + len(whole) - 1
-    leading = len(digits) - len(digits.lstrip("0"))
-    digits = digits[leading:].rstrip("0")
-    return digits, power - leading
 
 
 def text_of_keyword(value: object) -> str:
@@ -127,7 +102,7 @@ def split(text: str, delimiter: str) -> list[str]:
                 pieces.append("")
             last_was_delimiter, expect_delimiter = True, False
             cursor += 1
-        elif character in "'\"" or not character.isspace():
+        elif not is_java_whitespace(character):
             if expect_delimiter:
                 raise ValueError(f"the quote before position {cursor + 1} must end the piece")
             expect_delimiter = character in "'\""
@@ -157,7 +132,7 @@ def _quoted_piece(text: str, start: int, _delimiter: str) -> tuple[str, int]:
 def _plain_piece(text: str, start: int, delimiter: str) -> tuple[str, int]:
     end = text.find(delimiter, start)
     end = len(text) if end < 0 else end
-    return text[start:end].strip(), end
+    return java_trim(text[start:end]), end
 
 
 def pairs(text: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kubeflink.config.yaml_schema import Scalar, resolve_core, resolve_go
-from kubeflink.config.yaml_writer import dump_flink, dump_kubernetes, flow_text
+from kubeflink.config.yaml_writer import dump_flink, dump_kubernetes
 from kubeflink.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ __all__ = [
     "YamlError",
     "dump_flink",
     "dump_kubernetes",
-    "flow_text",
     "load_core",
     "load_kubernetes",
 ]

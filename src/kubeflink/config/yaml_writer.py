@@ -14,14 +14,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubeflink.config.values import java_double
-from kubeflink.config.yaml_schema import is_text_to_everyone, resolve_core
+from kubeflink.config.java_text import java_double
+from kubeflink.config.yaml_schema import is_text_to_everyone
 
 _INDENT = "  "
 # Unambiguous as the start of a plain scalar for every parser, in blocks.
 _PLAIN_START = re.compile(r"[^\W_]|[/.$+_(^;~<]|-(?=[\w-])", re.UNICODE)
 _NEVER_PLAIN = re.compile(r": | #|:$|^---|^\.\.\.|\t")
-_PLAIN_IN_FLOW = re.compile(r"[^,\[\]{}?:#]*")
 _ESCAPES = {
     "\0": "\\0",
     "\a": "\\a",
@@ -85,10 +84,10 @@ def _scalar(value: Any) -> str:
         return "{}"
     if isinstance(value, list | tuple):
         return "[]"
-    return _literal(value)
+    return literal(value)
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """A scalar that is no text."""
     if value is None:
         return "null"
@@ -155,30 +154,3 @@ def _literal_block(head: str, text: str, indent: str) -> Iterator[str]:
     yield f"{head} |{'-' if newlines == 0 else '' if newlines == 1 else '+'}"
     for line in (body + "\n" * max(newlines - 1, 0)).split("\n"):
         yield indent + line if line else ""
-
-
-def flow_text(value: Any) -> str:
-    """One line of flow YAML, character for character as Flink's `YamlParserUtils` writes it.
-
-    Flink turns a list of `config.yaml` into this text and ships it as such: `[1, 2, 'a, b']`.
-    Bytes and the like do not occur.
-    """
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{flow_text(k)}: {flow_text(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow_text, value)) + "]"
-    return _flow_string(value) if isinstance(value, str) else _literal(value)
-
-
-def _flow_string(text: str) -> str:
-    if not text.isprintable():
-        return _double_quoted(text)
-    if not text or text != text.strip(" "):
-        return _single_quoted(text)
-    plain = (
-        _PLAIN_IN_FLOW.fullmatch(text) is not None
-        and text[0] not in "&*!|>'\"%@`"
-        and not re.match(r"-(?: |$)|---|\.\.\.", text)
-        and isinstance(resolve_core(text), str)
-    )
-    return text if plain else _single_quoted(text)

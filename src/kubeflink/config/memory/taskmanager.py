@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from kubeflink.config.configuration import Configuration
 from kubeflink.config.hash_order import hash_order
+from kubeflink.config.java_text import java_double
 from kubeflink.config.memory.legacy import (
     TASKMANAGER_HEAP,
     network_buffers,
@@ -45,7 +46,6 @@ from kubeflink.config.options import cluster
 from kubeflink.config.options import taskmanager as options
 from kubeflink.config.options.option import Option
 from kubeflink.config.units import MAX_LONG
-from kubeflink.config.values import java_double
 from kubeflink.errors import ConfigurationError
 
 OPTIONS = ProcessOptions(

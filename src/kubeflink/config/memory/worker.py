@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kubeflink.config.configuration import Configuration
+from kubeflink.config.java_text import java_double
 from kubeflink.config.memory.jobmanager import OPTIONS as JOBMANAGER
 from kubeflink.config.memory.jobmanager import JobManagerMemory, jobmanager_memory_with
 from kubeflink.config.memory.legacy import TASKMANAGER_HEAP, with_legacy_heap
@@ -25,7 +26,6 @@ from kubeflink.config.memory.taskmanager import (
     with_resources,
 )
 from kubeflink.config.options import kubernetes, taskmanager
-from kubeflink.config.values import java_double
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kubeflink.config.java_text import java_trim
 from kubeflink.config.units import (
     MAX_LONG,
     format_duration,
@@ -81,7 +82,7 @@ def _whole_number(raw: object, largest: int) -> int:
 
 
 def _double(raw: object, _reading: Reading) -> float:
-    text = text_of(raw).strip()
+    text = java_trim(text_of(raw))
     if re.fullmatch(_DOUBLE, text, re.ASCII) is None:
         raise ValueError(_empty_or("a number is needed", text))
     return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text)
@@ -127,19 +128,44 @@ def _string_list(raw: object, reading: Reading) -> tuple[str, ...]:
 def _map(raw: object, reading: Reading) -> Mapping[str, str]:
     if isinstance(raw, Mapping):
         return {key: text_of(value) for key, value in raw.items()}
-    parsed = _parsed_yaml(raw, reading)
-    if isinstance(parsed, dict):
-        return {_yaml_text(key): _yaml_text(value) for key, value in parsed.items()}
-    return pairs(text_of(raw))
+    return _texts(_parsed_yaml(raw, reading)) or _checked(pairs(text_of(raw)), reading)
+
+
+def _texts(parsed: object) -> dict[str, str] | None:
+    """A YAML mapping with all keys and values as text; None if it is none, or holds a null.
+
+    Java's maps refuse null, so that Flink falls back to its own notation.
+    """
+    if not isinstance(parsed, dict) or None in parsed or None in parsed.values():
+        return None
+    return {_yaml_text(key): _yaml_text(value) for key, value in parsed.items()}
+
+
+def _checked(found: Mapping[str, str], reading: Reading) -> Mapping[str, str]:
+    """Refuses what Flink would take for a key named `{a`, which nobody can have meant."""
+    for key in found:
+        if key[:1] in ("{", "["):
+            way_out = (
+                "a blank is needed after each colon"
+                if reading.standard_yaml
+                else f"Flink {reading.version} takes key:value,key:value"
+            )
+            raise ValueError(f"{key!r} looks like YAML or JSON; {way_out}")
+    return found
 
 
 def _map_list(raw: object, reading: Reading) -> tuple[Mapping[str, str], ...]:
     parsed = _parsed_yaml(raw, reading)
-    if isinstance(parsed, list) and all(isinstance(item, dict) for item in parsed):
-        return tuple(
-            {_yaml_text(key): _yaml_text(value) for key, value in item.items()} for item in parsed
-        )
-    return tuple(_map(piece, reading) for piece in split(text_of(raw), ";"))
+    if isinstance(parsed, list):
+        maps = [_texts(item) for item in parsed]
+        if None not in maps:
+            return tuple(found for found in maps if found is not None)
+    # The versions 1.x never read the pieces of a list in Flink's notation as YAML.
+    pieces = reading._replace(
+        standard_yaml=reading.standard_yaml
+        and not reading.version.accepts_legacy_configuration_file
+    )
+    return tuple(_map(piece, pieces) for piece in split(text_of(raw), ";"))
 
 
 def _parsed_yaml(raw: object, reading: Reading) -> object:
@@ -160,7 +186,7 @@ def _yaml_text(value: object) -> str:
     """`ConfigurationUtils.convertToString`: texts as they are, anything else as YAML writes it."""
     if isinstance(value, str):
         return value
-    from kubeflink.config.yaml_writer import flow_text
+    from kubeflink.config.yaml_flow import flow_text
 
     return flow_text(value)
 

@@ -237,7 +237,9 @@ SSL_REST_VERIFY_HOSTNAME = option(
     since=(2, 3),
     about="Whether a REST client checks the host name in the certificate.",
 )
-SSL_PROTOCOL = option("security.ssl.protocol", STRING, "TLSv1.2", about="TLS version.")
+SSL_PROTOCOL = option(
+    "security.ssl.protocol", STRING, "TLSv1.2", about="Version of TLS that is spoken."
+)
 SSL_ALGORITHMS = option(
     "security.ssl.algorithms",
     STRING,
