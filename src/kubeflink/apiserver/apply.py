@@ -57,7 +57,7 @@ def apply_patch(
     if mine is not None:
         gone = _difference(mine.get("fieldsV1", {}), wanted)
         for fields in others.values():
-            gone = _difference(gone, fields)
+            gone = _unheld(gone, fields)
         result = _without(result, gone)
     if mine is None or mine.get("fieldsV1") != wanted:
         fresh = _entry(resource, manager, subresource, wanted)
@@ -142,12 +142,23 @@ def _field(key: str, value: Any) -> FieldSet:
 
 
 def _difference(fields: FieldSet, other: Mapping[str, Any]) -> FieldSet:
-    """The fields that the other set has not. A member with members stands for these."""
+    """The fields that the other set has not. A member with members stands for these only."""
     left: FieldSet = {}
     for key, members in fields.items():
+        if key not in other or bool(members) != bool(other[key]):
+            left[key] = members
+        elif deeper := _difference(members, other[key]):
+            left[key] = deeper
+    return left
+
+
+def _unheld(gone: FieldSet, other: Mapping[str, Any]) -> FieldSet:
+    """What of the given-up fields another manager neither has nor has anything in."""
+    left: FieldSet = {}
+    for key, members in gone.items():
         if key not in other:
             left[key] = members
-        elif members and other[key] and (deeper := _difference(members, other[key])):
+        elif members and other[key] and (deeper := _unheld(members, other[key])):
             left[key] = deeper
     return left
 
@@ -258,7 +269,7 @@ def _shared_leaves(
             continue
         if members and right[key]:
             yield from _shared_leaves(members, right[key], (*path, key))
-        else:
+        elif not members and not right[key]:
             yield (*path, key)
 
 

@@ -37,7 +37,10 @@ class Target:
 
 def parse_target(path: str, registry: Registry) -> Target | None:
     """What a raw (still quoted) path below /api or /apis names; None where nothing is served."""
-    parts = path.strip("/").split("/")
+    raw = path.lstrip("/").split("/")
+    parts = raw[:-1] if raw[-1] == "" else raw
+    if not parts:
+        return None
     if parts[0] == "api":
         group, version, tail = "", parts[1:2], parts[2:]
     elif parts[0] == "apis" and len(parts) > 2:
@@ -55,10 +58,10 @@ def parse_target(path: str, registry: Registry) -> Target | None:
     name, subresource = (unquote(part) for part in (*tail[1:3], "", "")[:2])
     if served.resource.namespaced and name and namespace is None:
         return None
-    rest = path.split(f"/{subresource}/", 1)[1] if subresource and len(tail) > 3 else ""
     if subresource and not served.has(subresource):
         return None
-    return Target(served, namespace, name, subresource, f"/{rest}" if len(tail) > 3 else "")
+    below = raw[len(parts) - len(tail) + 3 :] if subresource else []
+    return Target(served, namespace, name, subresource, "".join(f"/{part}" for part in below))
 
 
 def flag(query: Mapping[str, str], key: str) -> bool:

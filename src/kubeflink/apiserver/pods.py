@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Protocol
 
 from aiohttp import web
@@ -14,6 +15,9 @@ from kubeflink.apiserver.portforward import Connection, forward
 from kubeflink.apiserver.store import Store
 from kubeflink.errors import ApiStatusError
 from kubeflink.objects import JsonObject
+
+_PATIENCE = 0.5
+"""Seconds in which a backend may still answer with an error instead of a log."""
 
 
 class PodBackend(Protocol):
@@ -53,6 +57,8 @@ class PodHandlers:
         pod = await self._store.get(target.resource, target.namespace, target.name)
         query = request.query
         container = _container(pod, query.get("container", ""))
+        if paths.flag(query, "timestamps"):
+            raise statuses.bad_request("timestamps of log lines are not kept by this server")
         lines = self._backend.log(
             target.namespace or "",
             target.name,
@@ -103,17 +109,35 @@ async def _stream(request: web.BaseRequest, lines: AsyncIterator[bytes]) -> web.
     """Text as it comes. An error before the first bytes is the answer, a later one cuts it off."""
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
     response.enable_chunked_encoding()
-    async for chunk in lines:
-        if not response.prepared:
-            await response.prepare(request)
-        try:
-            await response.write(chunk)
-        except ApiStatusError as error:
-            raise ConnectionResetError("the log broke off") from error
-    if not response.prepared:
+    chunk = asyncio.ensure_future(_next(lines))
+    try:
+        # A log that is followed may stay empty for long; its client should not wait for the head.
+        await asyncio.wait({chunk}, timeout=_PATIENCE)
+        if chunk.done():
+            chunk.result()
         await response.prepare(request)
+        while text := await chunk:
+            await response.write(text)
+            chunk = asyncio.ensure_future(_next(lines))
+    except ApiStatusError as error:
+        if response.prepared:
+            raise ConnectionResetError("the log broke off") from error
+        raise
+    finally:
+        chunk.cancel()
+        await asyncio.wait({chunk})
+        if isinstance(lines, AsyncGenerator):
+            await lines.aclose()
     await response.write_eof()
     return response
+
+
+async def _next(lines: AsyncIterator[bytes]) -> bytes:
+    """The next text that is not empty; empty at the end."""
+    async for text in lines:
+        if text:
+            return text
+    return b""
 
 
 def _container(pod: JsonObject, wanted: str) -> str:
