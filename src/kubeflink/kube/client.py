@@ -16,8 +16,6 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -25,8 +23,17 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from kubeflink import errors, objects
 from kubeflink.kube import streams
 from kubeflink.kube.access import ClusterAccess
+from kubeflink.kube.creation import is_creation_of
 from kubeflink.kube.exchange import DEFAULT_LIMITS, Exchange, Limits, Trail
 from kubeflink.kube.kubeconfig import load
+from kubeflink.kube.parameters import (
+    Selector,
+    dry_run_parameter,
+    lightkube_class,
+    log_parameters,
+    selectors,
+    with_body,
+)
 from kubeflink.kube.proxies import proxy_for
 from kubeflink.kube.status import Call
 from kubeflink.kube.streams import WatchEvent
@@ -42,7 +49,6 @@ PAGE = 500
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 PatchKind = Literal["merge", "json", "strategic", "apply"]
-Selector = Mapping[str, str] | str | None
 Objects = list[JsonObject]
 
 PATCH_TYPES: Mapping[PatchKind, str] = {
@@ -179,7 +185,7 @@ class KubeClient:
     ) -> ObjectList:
         """All objects that match, each with its `apiVersion` and `kind`."""
         call = self._call("list", resource, namespace, all_namespaces=all_namespaces)
-        parameters = _selectors(labels, fields)
+        parameters = selectors(labels, fields)
         try:
             return await self._pages(call, {"limit": PAGE, **parameters})
         except errors.GoneError:
@@ -211,7 +217,9 @@ class KubeClient:
         trail = Trail()
         try:
             response = await self.exchange.send(
-                call, lambda: self._prepare("post", call, _dry_run(dry_run), obj), trail=trail
+                call,
+                lambda: self._prepare("post", call, dry_run_parameter(dry_run), obj),
+                trail=trail,
             )
         except errors.ConflictError:
             if not trail.maybe_done or not call.name:
@@ -229,7 +237,7 @@ class KubeClient:
         """Replace an object; `ConflictError` when it carries an older resource version."""
         call = self._call_for("update", obj, namespace)
         response = await self.exchange.send(
-            call, lambda: self._prepare("put", call, _dry_run(dry_run), obj)
+            call, lambda: self._prepare("put", call, dry_run_parameter(dry_run), obj)
         )
         return _object(response)
 
@@ -250,7 +258,7 @@ class KubeClient:
         parameters = {
             "fieldManager": field_manager or ("kubeflink" if kind == "apply" else None),
             "force": "true" if force else None,
-            **_dry_run(dry_run),
+            **dry_run_parameter(dry_run),
         }
         headers = {"Content-Type": PATCH_TYPES[kind]}
         response = await self.exchange.send(
@@ -288,7 +296,7 @@ class KubeClient:
         trail = Trail()
         try:
             await self.exchange.send(
-                call, lambda: _with_body(self._prepare("delete", call), options), trail=trail
+                call, lambda: with_body(self._prepare("delete", call), options), trail=trail
             )
         except errors.NotFoundError:
             if not trail.maybe_done:
@@ -320,7 +328,7 @@ class KubeClient:
             "resourceVersion": resource_version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": timeout_seconds,
-            **_selectors(labels, fields),
+            **selectors(labels, fields),
         }
         request = self._prepare("list", call, parameters, watching=True)
         lines = streams.lines(self.exchange, call, request, silence=timeout_seconds + grace)
@@ -341,7 +349,7 @@ class KubeClient:
     ) -> str:
         """What a container has logged so far, or its predecessor with `previous`."""
         call = self._call("get", objects.PODS, namespace, name, subresource="log")
-        parameters = _log_parameters(container, tail_lines, previous)
+        parameters = log_parameters(container, tail_lines, previous)
         response = await self.exchange.send(call, lambda: self._raw("GET", call, parameters))
         return response.content.decode("utf-8", "replace")
 
@@ -358,7 +366,7 @@ class KubeClient:
         A quiet container is no error: there is no limit on silence here, the caller sets one.
         """
         call = self._call("get", objects.PODS, namespace, name, subresource="log")
-        parameters = {**_log_parameters(container, tail_lines, False), "follow": "true"}
+        parameters = {**log_parameters(container, tail_lines, False), "follow": "true"}
         lines = streams.lines(
             self.exchange, call, self._raw("GET", call, parameters), silence=None, last=True
         )
@@ -446,7 +454,7 @@ class KubeClient:
         watching: bool = False,
     ) -> Any:
         """A request of lightkube's."""
-        kind = _kind(call.resource)
+        kind = lightkube_class(call.resource)
         if isinstance(obj, dict) and method != "patch":
             obj = kind(obj)
         everywhere = call.resource.namespaced and call.namespace is None
@@ -469,84 +477,11 @@ class KubeClient:
         return BasicRequest(method, path, params=dict(parameters))
 
 
-def is_creation_of(wanted: JsonObject, found: JsonObject, *, since: float) -> bool:
-    """Whether `found` is what a create of `wanted` made, not before `since` (server's time).
-
-    The server adds fields and changes none, apart from admission webhooks: then the answer is no.
-    """
-    created = objects.metadata(found).get("creationTimestamp")
-    if not isinstance(created, str):
-        return False
-    moment = datetime.fromisoformat(created).timestamp()
-    # Both times have whole seconds: that of the object, and the header that the clock is from.
-    return moment >= since - 2 and _contains(found, wanted)
-
-
-def _contains(whole: Any, part: Any) -> bool:
-    if isinstance(part, dict):
-        return isinstance(whole, dict) and all(
-            _contains(whole.get(key), value) for key, value in part.items()
-        )
-    if isinstance(part, list):
-        return (
-            isinstance(whole, list)
-            and len(whole) >= len(part)
-            and all(_contains(a, b) for a, b in zip(whole, part, strict=False))
-        )
-    # Empty values may be left out on the way through the server.
-    return bool(whole == part) or (whole is None and part in ("", 0, False, None))
-
-
-@cache
-def _kind(resource: Resource) -> Any:
-    """lightkube's class for a resource, without its registry of generated models."""
-    from lightkube.generic_resource import (
-        GenericGlobalResource,
-        GenericNamespacedResource,
-        create_api_info,
-    )
-
-    base: Any = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
-    info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
-    return type(resource.kind, (base,), {"_api_info": info})
-
-
 def _object(response: httpx2.Response) -> JsonObject:
     import msgspec
 
     decoded: JsonObject = msgspec.json.decode(response.content)
     return decoded
-
-
-def _with_body(request: Any, body: JsonObject) -> Any:
-    request.data = body
-    return request
-
-
-def _dry_run(wanted: bool) -> dict[str, str]:
-    return {"dryRun": "All"} if wanted else {}
-
-
-def _selectors(labels: Selector, fields: Selector) -> dict[str, str]:
-    chosen = {"labelSelector": labels, "fieldSelector": fields}
-    return {
-        key: selector if isinstance(selector, str) else objects.label_selector(selector)
-        for key, selector in chosen.items()
-        if selector
-    }
-
-
-def _log_parameters(
-    container: str | None, tail_lines: int | None, previous: bool
-) -> dict[str, str]:
-    parameters: dict[str, str] = {}
-    if container is not None:
-        parameters["container"] = container
-    if tail_lines is not None:
-        parameters["tailLines"] = str(tail_lines)
-    if previous:
-        parameters["previous"] = "true"
-    return parameters
 
 
 def _event_time(event: JsonObject) -> str:

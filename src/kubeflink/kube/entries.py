@@ -38,17 +38,16 @@ _PROVIDER_SUCCESSORS = {
 
 
 def parse(content: str, file: Path) -> Mapping[str, Any]:
-    """The document of a kubeconfig; an empty file is an empty mapping."""
-    import yaml
+    """The document of a kubeconfig; an empty file is an empty mapping.
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    Read by Kubernetes' rules: `on` is a boolean there, and `2024-01-01` a string.
+    """
+    from kubeflink.config.yaml import YamlError, load_kubernetes
+
     try:
-        document = yaml.load(content, Loader=loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" line {mark.line + 1}"
-        problem = getattr(error, "problem", None) or "not valid YAML"
-        raise KubeconfigError(f"Kubeconfig {file}{line}: {problem}") from error
+        document = load_kubernetes(content, str(file)).value
+    except YamlError as error:
+        raise KubeconfigError(f"Cannot read kubeconfig: {error.message}") from error
     if document is None:
         return {}
     if not isinstance(document, dict):

@@ -44,12 +44,13 @@ class Limits:
     """Seconds within which a request is tried again.
 
     `first_contact` is for a server that has never answered, `internal` for a 500, which is seldom
-    a passing matter.
+    a passing matter. `pause` is the first pause between two attempts, which then grows.
     """
 
     total: float = 30.0
     first_contact: float = 3.0
     internal: float = 8.0
+    pause: float = 0.25
 
 
 DEFAULT_LIMITS = Limits()
@@ -93,7 +94,7 @@ class Exchange:
         `build` is called for each attempt. Cancelling leaves it open whether the server acts.
         """
         trail = trail or Trail()
-        started, backoff = self.clock(), Backoff()
+        started, backoff = self.clock(), Backoff(self.limits.pause)
         trail.first_sent = self.wall_clock()
         while True:
             try:

@@ -258,9 +258,9 @@ async def open_stream(
             yield session
     except ExceptionGroup as group:
         # The session runs in a task group, which wraps what is raised by its user as well.
-        for error in group.exceptions:
-            if isinstance(error, errors.KubeflinkError):
-                raise error from group
+        for cause in group.exceptions:
+            if isinstance(cause, errors.KubeflinkError):
+                raise cause from group
         raise errors.ApiUnreachableError(f"The port-forward to pod {target.pod} broke") from group
     finally:
         await response.aclose()

@@ -30,7 +30,8 @@ from typing import Literal, Self, TypeVar
 from kubeflink import errors, objects
 from kubeflink.kube import status
 from kubeflink.kube.backoff import Backoff
-from kubeflink.kube.client import KubeClient, ObjectList, Selector
+from kubeflink.kube.client import KubeClient, ObjectList
+from kubeflink.kube.parameters import Selector
 from kubeflink.kube.streams import WatchEvent
 from kubeflink.objects import JsonObject, Resource
 

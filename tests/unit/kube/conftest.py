@@ -11,7 +11,7 @@ import trustme
 from kubeflink.kube import KubeClient, Limits
 from support.api_stub import ApiStub
 
-QUICK = Limits(total=20.0, first_contact=0.5, internal=20.0)
+QUICK = Limits(total=20.0, first_contact=0.5, internal=20.0, pause=0.02)
 
 
 @dataclass

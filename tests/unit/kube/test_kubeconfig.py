@@ -424,7 +424,7 @@ def test_what_kubectl_refuses_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
-        ("clusters: [\n", "line 2"),
+        ("a: b\nclusters: [\n", "config line [23]"),
         ("- a\n", "not a mapping"),
         ("kind: Pod\n", "its kind is Pod"),
         ("contexts: {a: b}\n", "not a list"),
@@ -444,6 +444,26 @@ def test_an_unreadable_file_is_an_error_and_not_a_missing_one(tmp_path: Path) ->
 
     with pytest.raises(KubeconfigError, match="Cannot read kubeconfig"):
         load(environ={"KUBECONFIG": f"{file}{os.pathsep}{tmp_path / 'other'}"})
+
+
+@pytest.mark.parametrize("name", ["2024-01-01", "60:00", "=", "'on'", "!!str 12"])
+def test_names_are_strings_where_kubernetes_reads_strings(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "config"
+    file.write_text(
+        f"current-context: {name}\ncontexts: [{{name: {name}, context: {{cluster: a}}}}]\n"
+        "clusters: [{name: a, cluster: {server: 'https://a.example'}}]\n"
+    )
+
+    agrees(load(file, environ={}), minified({"KUBECONFIG": str(file)}))
+
+
+@pytest.mark.parametrize("name", ["on", "n", "012", "1_000", "1e3"])
+def test_names_are_no_strings_where_kubernetes_reads_none(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "config"
+    file.write_text(f"current-context: {name}\n")
+
+    with pytest.raises(KubeconfigError, match="not a string"):
+        load(file, environ={})
 
 
 def test_a_directory_is_an_error(tmp_path: Path) -> None:

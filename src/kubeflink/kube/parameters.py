@@ -1,0 +1,59 @@
+"""What requests carry: classes for lightkube, query parameters, bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from kubeflink import objects
+from kubeflink.objects import JsonObject, Resource
+
+Selector = Mapping[str, str] | str | None
+
+
+@cache
+def lightkube_class(resource: Resource) -> Any:
+    """lightkube's class for a resource, without its registry of generated models."""
+    from lightkube.generic_resource import (
+        GenericGlobalResource,
+        GenericNamespacedResource,
+        create_api_info,
+    )
+
+    base: Any = GenericNamespacedResource if resource.namespaced else GenericGlobalResource
+    info = create_api_info(resource.group, resource.version, resource.kind, resource.plural)
+    return type(resource.kind, (base,), {"_api_info": info})
+
+
+def with_body(request: Any, body: JsonObject) -> Any:
+    """A lightkube request with a body, which it leaves out of deletes."""
+    request.data = body
+    return request
+
+
+def dry_run_parameter(wanted: bool) -> dict[str, str]:
+    """`dryRun`, which the API takes with the one value `All`."""
+    return {"dryRun": "All"} if wanted else {}
+
+
+def selectors(labels: Selector, fields: Selector) -> dict[str, str]:
+    """`labelSelector` and `fieldSelector`, where there are any."""
+    chosen = {"labelSelector": labels, "fieldSelector": fields}
+    return {
+        key: selector if isinstance(selector, str) else objects.label_selector(selector)
+        for key, selector in chosen.items()
+        if selector
+    }
+
+
+def log_parameters(container: str | None, tail_lines: int | None, previous: bool) -> dict[str, str]:
+    """The parameters of `pods/log`."""
+    parameters: dict[str, str] = {}
+    if container is not None:
+        parameters["container"] = container
+    if tail_lines is not None:
+        parameters["tailLines"] = str(tail_lines)
+    if previous:
+        parameters["previous"] = "true"
+    return parameters
