@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kubeflink.config import Configuration, Notice
 from kubeflink.config.memory import cluster_specification
-from kubeflink.objects import JsonObject
+from kubeflink.objects import JsonObject, name_of
 from kubeflink.spec import names
 from kubeflink.spec.advice import advice
 from kubeflink.spec.client import deployment_target
@@ -105,7 +105,7 @@ def assemble_jobmanager(
         pod = decorator.decorate(pod)
         accompanying += decorator.accompanying()
     if configuration.version.sorts_accompanying_objects_by_kind:
-        accompanying.sort(key=lambda obj: _KIND_ORDER[obj["kind"]])
+        accompanying.sort(key=lambda obj: (_KIND_ORDER[obj["kind"]], name_of(obj)))
     notices = (*configuration.notices, *inputs.notices, *pod.notices, *advice(parameters))
     return JobManagerSpec(
         parameters.cluster_id,
