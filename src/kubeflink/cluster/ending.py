@@ -18,16 +18,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kubeflink.cluster import diagnosis, logs, readiness
+from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
-from kubeflink.cluster.log_diagnosis import explain_log
 from kubeflink.errors import (
     ApiUnreachableError,
     ClusterFailedError,
@@ -50,6 +48,12 @@ _SHUTDOWN: Final = re.compile(
     r"Shutting \S+ down with application status (?P<status>[A-Z]+)\. Diagnostics (?P<told>.*)$"
 )
 _LOG_LINE: Final = re.compile(r"^\d{4}-\d\d-\d\d|^\[?\d\d:\d\d")
+_APPLICATION_FAILURE: Final = re.compile(
+    r"^(?:java\.util\.concurrent\.CompletionException: )?org\.apache\.flink\."
+    r"(?:client\.deployment\.application\.Application\w*Exception"
+    r"|client\.program\.ProgramInvocationException"
+    r"|runtime\.client\.JobExecutionException)"
+)
 
 _STATES: Final = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED", "CANCELED": "CANCELED"}
 
@@ -59,33 +63,38 @@ SECONDS_OF_REST = 15.0
 SECONDS_OF_AN_ANSWER = 4.0
 """How long an answer is waited for before the other witnesses are heard again."""
 
-LOG_LINES = 400
-"""Lines of the log that are kept for a look at the cause."""
+TRACE_LINES = 400
+"""Lines of a stack trace that are kept."""
 
 _PAUSE = 0.3
+_LONGEST_PAUSE = 1.0
 
 
 @dataclass(slots=True)
 class LogWitness:
-    """Reads the JobManager's log, keeps its end and the word about the application."""
+    """Reads the JobManager's log for the word about the application, and for why it failed.
 
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    Of the many stack traces in a log only those of the application itself are kept: a JobManager
+    that goes away complains about much that is of no consequence.
+    """
+
     status: str | None = None
     diagnostics: list[str] = field(default_factory=list)
-    _is_telling: bool = False
+    failure: list[str] = field(default_factory=list)
+    _listening: list[str] | None = None
 
     def hear(self, line: str) -> None:
         """Takes in one line."""
-        self.lines.append(line)
-        found = _SHUTDOWN.search(line)
-        if found is not None:
-            self.status = found["status"]
-            self.diagnostics = [found["told"]]
-            self._is_telling = True
-        elif self._is_telling and _LOG_LINE.match(line):
-            self._is_telling = False
-        elif self._is_telling:
-            self.diagnostics.append(line)
+        shutdown = _SHUTDOWN.search(line)
+        if shutdown is not None:
+            self.status = shutdown["status"]
+            self._listening = self.diagnostics = [shutdown["told"]]
+        elif _APPLICATION_FAILURE.match(line):
+            self._listening = self.failure = [line]
+        elif _LOG_LINE.match(line):
+            self._listening = None
+        elif self._listening is not None and len(self._listening) < TRACE_LINES:
+            self._listening.append(line)
 
     @property
     def state(self) -> str | None:
@@ -93,13 +102,12 @@ class LogWitness:
         return None if self.status is None else _STATES.get(self.status, UNKNOWN)
 
     @property
-    def cause(self) -> str | None:
-        """Why it failed, in one line."""
+    def trace(self) -> str | None:
+        """The stack trace that explains the failure."""
         told = "\n".join(self.diagnostics).strip()
-        if told in ("", "null.", "null"):
-            found = explain_log("\n".join(self.lines))
-            return found.sentence if found else None
-        return java_errors.root_cause(told) or None
+        if told.rstrip(".") not in ("", "null"):
+            return told
+        return "\n".join(self.failure) or None
 
 
 @dataclass(slots=True)
@@ -110,11 +118,18 @@ class RestWitness:
     traces: dict[str, str] = field(default_factory=dict)
     ended_since: float | None = None
 
-    async def ask(self, cluster: FlinkCluster, now: float) -> None:
-        """Looks at all jobs; not reached, it remembers what was."""
+    async def ask(self, client: KubeClient, cluster: FlinkCluster, now: float) -> None:
+        """Looks at all jobs; not reached, it remembers what was.
+
+        Each time by a connection of its own and without repetition: the way to a cluster that is
+        coming up or going away changes, and the other witnesses are waiting.
+        """
         try:
-            async with asyncio.timeout(SECONDS_OF_AN_ANSWER):
-                flink = await cluster.flink()
+            route = await endpoint.route_to(client, cluster.name, cluster.namespace)
+            async with (
+                asyncio.timeout(SECONDS_OF_AN_ANSWER),
+                endpoint.connect(client, route, retry_seconds=0.0) as flink,
+            ):
                 jobs = await flink.jobs()
                 self.jobs = {job.id: job for job in jobs}
                 for job in jobs:
@@ -170,6 +185,7 @@ class _Watch:
     rest: RestWitness = field(default_factory=RestWitness)
     log_ended: asyncio.Event = field(default_factory=asyncio.Event)
     told: JobProgress | None = None
+    stage: str = ""
 
     async def read_log(self) -> None:
         """Follows the JobManager's log until the cluster is gone."""
@@ -195,8 +211,9 @@ class _Watch:
 
     async def run(self, deadline: Deadline, timeout: float | None) -> JobOutcome:
         loop = asyncio.get_running_loop()
+        pause = _PAUSE
         while True:
-            await self.rest.ask(self.cluster, loop.time())
+            await self.rest.ask(self.client, self.cluster, loop.time())
             self._tell()
             if not await self._exists():
                 with contextlib.suppress(TimeoutError):  # its last lines may be on their way
@@ -209,10 +226,11 @@ class _Watch:
                 return self._outcome()
             if not self.rest.jobs:
                 await self._check_start()
-            if not await deadline.pause(_PAUSE):
+            if not await deadline.pause(pause):
                 raise WaitTimeoutError(
                     f"The application {self.cluster.name} has not ended after {timeout:g} s"
                 )
+            pause = min(pause * 1.2, _LONGEST_PAUSE)
 
     async def _exists(self) -> bool:
         try:
@@ -229,9 +247,10 @@ class _Watch:
         except (KubernetesError, NotFoundError):
             return
         found = diagnosis.diagnose(observed)
-        if self.on_stage is not None:
-            text = found.sentence if found else readiness.stage_of(observed)
+        text = found.sentence if found else readiness.stage_of(observed)
+        if self.on_stage is not None and text != self.stage:
             self.on_stage(readiness.Stage(text))
+        self.stage = text
         if found is not None and found.patience == 0.0:
             raise ClusterFailedError(
                 f"The application {self.cluster.name} does not start: {found.sentence}",
@@ -265,8 +284,8 @@ class _Watch:
                 hint="Its log and REST API went with it; with the right to read pod logs,"
                 " kubeflink could have told",
             )
-        trace = self.rest.traces.get(job_id) if state != "FINISHED" else None
-        cause = java_errors.root_cause(trace) if trace else None
-        if state != "FINISHED" and not cause:
-            cause = self.log.cause
+        trace = None
+        if state == "FAILED":
+            trace = self.rest.traces.get(job_id) or self.log.trace
+        cause = java_errors.root_cause(trace) or None if trace else None
         return JobOutcome(job_id, name, state, job.duration if job else 0, cause, trace)

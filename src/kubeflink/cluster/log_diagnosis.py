@@ -52,7 +52,8 @@ _KNOWN: Final = (
         _ROLE,
     ),
     _known(
-        r"Number of retries has been exhausted",
+        # While it starts and ends, its REST server logs the same words, of no consequence.
+        r"(?s)Fatal error occurred.*Number of retries has been exhausted",
         "the JobManager could not watch its pods (Number of retries has been exhausted)",
         _ROLE,
     ),

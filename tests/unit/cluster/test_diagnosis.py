@@ -159,7 +159,12 @@ def test_a_deployment_that_may_not_make_pods() -> None:
     ("line", "words", "hint"),
     [
         ("exec /docker-entrypoint.sh: exec format error", "architecture", "node-selector"),
-        ("FlinkException: Number of retries has been exhausted.", "watch", "watch"),
+        (
+            "Fatal error occurred in ResourceManager.\n"
+            "FlinkException: Number of retries has been exhausted.",
+            "watch",
+            "watch",
+        ),
         (
             'pods is forbidden: User "system:serviceaccount:ns:default" cannot list resource '
             '"pods" in API group "" in the namespace "ns"',
