@@ -36,6 +36,7 @@ class Seen:
     headers: dict[str, str]
     body: Any
     header_items: list[tuple[str, str]]
+    raw_path: str = ""
     peer_certificate: Any = None
 
 
@@ -158,6 +159,7 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work
                 dict(request.headers),
                 body,
                 list(request.headers.items()),
+                request.raw_path,
                 certificate,
             )
         )

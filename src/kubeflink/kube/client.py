@@ -29,6 +29,7 @@ from kubeflink.kube.kubeconfig import load
 from kubeflink.kube.parameters import (
     Selector,
     dry_run_parameter,
+    in_path,
     lightkube_class,
     log_parameters,
     selectors,
@@ -462,8 +463,8 @@ class KubeClient:
             method,
             res=kind,
             obj=obj,
-            name=call.name,
-            namespace="*" if everywhere else call.namespace,
+            name=in_path(call.name),
+            namespace="*" if everywhere else in_path(call.namespace),
             watch=watching,
             params=dict(parameters or {}),
             headers=headers,
@@ -473,7 +474,8 @@ class KubeClient:
         """A request for a subresource, which lightkube prepares for its own models only."""
         from lightkube.core.generic_client import BasicRequest
 
-        path = call.resource.path(f"{call.name}/{call.subresource}", call.namespace)
+        name = f"{in_path(call.name)}/{call.subresource}"
+        path = call.resource.path(name, in_path(call.namespace))
         return BasicRequest(method, path, params=dict(parameters))
 
 

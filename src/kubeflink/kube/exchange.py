@@ -116,7 +116,7 @@ class Exchange:
             response: httpx2.Response = await self.client.send(
                 self.client.build_adapter_request(request)
             )
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise status.unreachable(error, self.access) from error
         self.heard(response)
         if not response.is_success:

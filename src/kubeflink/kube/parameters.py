@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from kubeflink import objects
 from kubeflink.objects import JsonObject, Resource
 
 Selector = Mapping[str, str] | str | None
+
+
+def in_path(name: str | None) -> str | None:
+    """A name as it stands in a path: one with a slash in it must not lead to another resource."""
+    return None if name is None else quote(name, safe=":")
 
 
 @cache

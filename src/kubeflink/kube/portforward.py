@@ -240,7 +240,7 @@ async def open_stream(
     request = client.http.build_request("GET", path, params={"ports": target.port}, headers=headers)
     try:
         response = await client.http.send(request, stream=True)
-    except httpx2.TransportError as error:
+    except httpx2.RequestError as error:
         raise status.unreachable(error, client.access) from error
     try:
         if response.status_code != httpx2.codes.SWITCHING_PROTOCOLS:

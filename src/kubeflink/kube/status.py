@@ -152,7 +152,7 @@ def _account(access: ClusterAccess) -> str:
     return f'user "{access.user_name}" (context "{access.context}")'
 
 
-def unreachable(error: httpx2.TransportError, access: ClusterAccess) -> errors.ApiUnreachableError:
+def unreachable(error: httpx2.RequestError, access: ClusterAccess) -> errors.ApiUnreachableError:
     """The error for a request that got no answer: the address, and the cause in plain words."""
     cause, hint = cause_of(error)
     proxy = access.proxy_url

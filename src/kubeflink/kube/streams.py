@@ -83,7 +83,7 @@ async def lines(
                     yield line
         finally:
             await response.aclose()
-    except httpx2.TransportError as error:
+    except httpx2.RequestError as error:
         raise status.unreachable(error, exchange.access) from error
     if last and splitter.rest:
         yield splitter.rest

@@ -597,6 +597,31 @@ async def test_a_delete_whose_answer_is_lost_has_succeeded(
     assert len(stub.seen) == 2
 
 
+async def test_a_name_does_not_lead_elsewhere(client: KubeClient, stub: ApiStub) -> None:
+    stub.store("/api/v1/namespaces/work/secrets/s", {"kind": "Secret", "metadata": {"name": "s"}})
+
+    for name in ("../secrets/s", "a?b=c", "a#b", "%2e%2e"):
+        with pytest.raises(errors.NotFoundError):
+            await client.get(objects.PODS, name)
+        with pytest.raises(errors.NotFoundError):
+            await client.pod_logs(name)
+
+    assert all(seen.raw_path.startswith(f"{PODS}/") for seen in stub.seen)
+    assert "/../" not in "".join(seen.raw_path for seen in stub.seen)
+
+
+async def test_a_broken_encoding_is_no_answer(client: KubeClient, stub: ApiStub) -> None:
+    async def broken(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        response = web.Response(body=b"no gzip", headers={"Content-Encoding": "gzip"})
+        response.enable_compression(web.ContentCoding.identity)
+        return response
+
+    stub.store(f"{PODS}/a", pod())
+    stub.faults = [("GET", broken)]
+
+    await client.get(objects.PODS, "a")
+
+
 async def test_a_delete_of_what_is_not_there_is_told(client: KubeClient) -> None:
     with pytest.raises(errors.NotFoundError):
         await client.delete(objects.PODS, "a")

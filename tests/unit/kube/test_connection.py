@@ -533,6 +533,42 @@ async def test_a_plugin_that_must_ask_needs_a_terminal(stub: ApiStub, tmp_path: 
             await client.list(objects.PODS)
 
 
+@pytest.mark.parametrize("mode", ["Always", "IfAvailable", "Never"])
+async def test_a_plugin_has_the_terminal_if_there_is_one(
+    stub: ApiStub, tmp_path: Path, mode: str
+) -> None:
+    """In a process of its own, whose stdin is a terminal on which somebody types a code."""
+    script(
+        tmp_path / "plugin",
+        "import json, os, sys",
+        "spec = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']",
+        "code = sys.stdin.readline().strip() if spec['interactive'] else 'nobody'",
+        f"print(json.dumps({{'apiVersion': {V1!r}, 'kind': 'ExecCredential',"
+        " 'status': {'token': code}}))",
+    )
+    file = stub.kubeconfig(tmp_path, user=plugged(mode=mode))
+    code = (
+        "import asyncio\n"
+        "from kubeflink import objects\n"
+        "from kubeflink.kube import KubeClient\n"
+        "async def main():\n"
+        f"    async with KubeClient.connect(kubeconfig={str(file)!r}) as client:\n"
+        "        await client.list(objects.PODS)\n"
+        "asyncio.run(main())\n"
+    )
+    ours, theirs = os.openpty()
+    try:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=theirs)
+        os.write(ours, b"typed\n")
+        assert await process.wait() == 0
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+    expected = "nobody" if mode == "Never" else "typed"
+    assert stub.seen[-1].headers["Authorization"] == f"Bearer {expected}"
+
+
 async def test_a_cancelled_request_leaves_no_plugin_behind(stub: ApiStub, tmp_path: Path) -> None:
     script(
         tmp_path / "plugin",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
@@ -287,6 +288,42 @@ async def test_credentials_that_fail_for_a_moment_are_no_error(
             await asyncio.sleep(0.02)
         token.write_text("two")
         assert await take(changes, 1) == [("added", "b-u")]
+
+
+async def test_a_refusal_in_the_middle_of_a_watch_renews_the_credentials(
+    stub: ApiStub, tmp_path: Path
+) -> None:
+    script = tmp_path / "plugin"
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import json, pathlib\n"
+        f"runs = pathlib.Path({str(tmp_path / 'runs')!r})\n"
+        "run = len(runs.read_text()) + 1 if runs.exists() else 1\n"
+        "runs.write_text('x' * run)\n"
+        f"print(json.dumps({credential!r} | {{'status': {{'token': f'token-{{run}}'}}}}))\n"
+    )
+    script.chmod(0o700)
+    user = (
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin,"
+        " interactiveMode: Never}}"
+    )
+    refused = {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "Unauthorized"}
+    stub.token = "token-1"
+
+    async def revoke(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        stub.token = "token-2"
+        return await watching(event("ERROR", refused))(request, stub)  # type: ignore[return-value]
+
+    stub.watches = [revoke, watching(event("ADDED", pod("a", version="200")), stay=True)]
+    async with (
+        KubeClient.connect(kubeconfig=stub.kubeconfig(tmp_path, user=user), environ={}) as client,
+        reflector(client) as mirror,
+        aclosing(mirror.changes()) as changes,
+    ):
+        assert await take(changes, 1) == [("added", "a-u")]
+
+    assert tmp_path.joinpath("runs").read_text() == "xx"
 
 
 async def test_credentials_that_stay_refused_are_an_error(stub: ApiStub, tmp_path: Path) -> None:
