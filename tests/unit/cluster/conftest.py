@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from kubeflink import config, spec
+from kubeflink.cluster import deployment
+from kubeflink.cluster.session import SessionCluster
 from kubeflink.spec import JobManagerSpec
 from support.kubernetes import SmallKubernetes, small_kubernetes
 from support.scripted_server import ScriptedServer, scripted_server
@@ -43,3 +45,15 @@ def _session_spec(**options: str) -> JobManagerSpec:
     }
     configuration = config.load(conf_dir=None, dynamic=tuple(values.items()), environ={})
     return spec.build_jobmanager(spec.session_configuration(configuration), environ={})
+
+
+@pytest.fixture
+async def demo(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
+) -> AsyncIterator[SessionCluster]:
+    """A session cluster that is deployed, with a scripted REST API behind its Service."""
+    deployed = await deployment.deploy(kubernetes.client, demo_spec)
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.behind.places["demo-rest"] = (host, int(port))
+    async with SessionCluster(kubernetes.client, "demo", uid=deployed.uid) as cluster:
+        yield cluster
