@@ -11,15 +11,24 @@ import re
 from collections.abc import Iterator
 
 from kubeflink.config import Notice
-from kubeflink.config.options import blob, high_availability, jobmanager, rest, taskmanager
+from kubeflink.config.options import (
+    blob,
+    high_availability,
+    jobmanager,
+    pipeline,
+    rest,
+    taskmanager,
+)
 from kubeflink.config.options.option import Option
 from kubeflink.config.values import text_of
 from kubeflink.config.versions import FlinkVersion, version_of_image
 from kubeflink.spec.parameters import (
+    APPLICATION,
     JOBMANAGER_ENV_PREFIX,
     TASKMANAGER_ENV_PREFIX,
     JobManagerParameters,
 )
+from kubeflink.spec.program import scheme_of
 
 PLUGINS_VARIABLE = "ENABLE_BUILT_IN_PLUGINS"
 """The variable by which the official images move file systems from `opt` to `plugins`."""
@@ -27,7 +36,7 @@ PLUGINS_VARIABLE = "ENABLE_BUILT_IN_PLUGINS"
 
 def advice(parameters: JobManagerParameters) -> Iterator[Notice]:
     """All remarks on a cluster that is about to be deployed."""
-    for remark in (*_host_network(parameters), *_plugins(parameters)):
+    for remark in (*_host_network(parameters), *_plugins(parameters), *_program(parameters)):
         yield Notice(remark)
 
 
@@ -125,3 +134,12 @@ def _official_image(parameters: JobManagerParameters) -> FlinkVersion | None:
     if template is not None and "image" in template.main_container:
         image = template.main_container["image"]
     return version_of_image(image) if _OFFICIAL_IMAGE.match(image) else None
+
+
+# --- program ---------------------------------------------------------------------------------
+
+
+def _program(parameters: JobManagerParameters) -> Iterator[str]:
+    for uri in parameters.configuration.get(pipeline.JARS) or ():
+        if parameters.mode == APPLICATION and scheme_of(uri) == "file":
+            yield f"the program {uri} is looked for in the image, not on this machine"

@@ -59,7 +59,6 @@ def application_configuration(configuration: Configuration, program: Program) ->
     A cluster id is made up where there is none. Raises `ConfigurationError` as
     `session_configuration` does, and `UsageError` for a program that such a cluster cannot reach.
     """
-    _check_program(configuration, program)
     configuration = configuration.with_values(_program_options(configuration, program))
     configuration = configuration.with_values(_application_options(configuration, program))
     return _deployed(configuration, APPLICATION, APPLICATION_ENTRY_POINT)
@@ -105,7 +104,8 @@ def _fixed(configuration: Configuration, option: Option[str], port: int) -> dict
 
 def _program_options(configuration: Configuration, program: Program) -> dict[str, object]:
     """What Flink's command line makes of the options of a run (`ProgramOptions`)."""
-    jars = [] if program.uri is None else [absolute_uri(program.uri)]
+    address = _program_address(configuration, program)
+    jars = [] if address is None else [address]
     classpaths = [class_path_url(path) for path in program.classpaths]
     values: dict[str, object] = {
         deployment.EXECUTION_ATTACHED.key: not program.detached,
@@ -167,39 +167,45 @@ def _python_options(program: Program) -> dict[str, object]:
     return {key: text for key, text in texts.items() if text is not None}
 
 
-def _check_program(configuration: Configuration, program: Program) -> None:
-    """Refuse what the pods cannot reach. A Python program is looked for in the image."""
+def _program_address(configuration: Configuration, program: Program) -> str | None:
+    """Where the JobManager finds the jar; None for a Python program without one.
+
+    A path of this machine is of no use to the pods. Where uploading is on it becomes `local://`,
+    which is what is uploaded; else it is refused (Flink deploys, and the JobManager fails).
+    """
     if program.uri is None:
         if program.python is not None and program.python.entry:
-            return
+            return None
         raise UsageError("an application needs a program: a jar, or a Python script or module")
-    scheme = scheme_of(program.uri)
-    if scheme == "local":
-        return
-    if scheme == "file":
-        _refuse_client_file(configuration, program.uri)
-    elif not configuration.version.fetches_programs:
+    uri = absolute_uri(program.uri)
+    scheme = scheme_of(uri)
+    if scheme == "file" and not program.uri.lower().startswith("file://"):
+        if not _uploads(configuration):
+            raise UsageError(
+                f"the program {program.uri} is a file of this machine, which the pods do not have",
+                hint=_program_hint(configuration),
+            )
+        return "local://" + uri.partition(":")[2]
+    if scheme != "local" and not configuration.version.fetches_programs:
         raise ConfigurationError(
-            f"Flink {configuration.version} runs only a program that is in the image, "
-            f"not {program.uri}",
-            hint="Give its path there, such as local:///opt/flink/usrlib/job.jar.",
+            f"Flink {configuration.version} runs only a program that is in the image, not {uri}",
+            hint=_program_hint(configuration),
         )
+    return uri
 
 
-def _refuse_client_file(configuration: Configuration, uri: str) -> None:
-    """A file of this machine is of no use to the JobManager, unless it is uploaded."""
-    enabled, target = (
-        kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED,
-        kubernetes.ARTIFACTS_LOCAL_UPLOAD_TARGET,
+def _uploads(configuration: Configuration) -> bool:
+    return (
+        configuration.version.uploads_artifacts
+        and configuration.get(kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED)
+        and bool(configuration.get(kubernetes.ARTIFACTS_LOCAL_UPLOAD_TARGET))
     )
-    can_upload = configuration.version.uploads_artifacts
-    if can_upload and configuration.get(enabled) and configuration.get(target):
-        return
-    upload = f" or have it uploaded with {enabled.key}=true and {target.key}" if can_upload else ""
-    raise UsageError(
-        f"the program {uri} is a file of this machine, which the pods do not have",
-        hint=f"Give its path in the image, such as local:///opt/flink/usrlib/job.jar,{upload}".rstrip(
-            ","
-        )
-        + ".",
-    )
+
+
+def _program_hint(configuration: Configuration) -> str:
+    hint = "Give its path in the image, such as local:///opt/flink/usrlib/job.jar"
+    if not configuration.version.uploads_artifacts:
+        return f"{hint}."
+    enabled = kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED.key
+    target = kubernetes.ARTIFACTS_LOCAL_UPLOAD_TARGET.key
+    return f"{hint}, or have it uploaded with {enabled}=true and {target}."
