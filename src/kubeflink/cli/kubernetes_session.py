@@ -51,10 +51,10 @@ def run(invocation: Invocation, words: list[str]) -> int:
     if not configuration.get(deployment.EXECUTION_ATTACHED):
         running.run(_deploy_or_find(configuration))
         return 0
-    commands = _Commands()
+    commands = Commands()
     only_if_there = commands.first_of_pipe() in ("stop", "quit")
     running.run(_deploy_or_find(configuration, only_if_there=only_if_there))
-    if _attach(commands):
+    if attach(commands):
         running.run(_stop(configuration))
     return 0
 
@@ -130,7 +130,7 @@ async def _stop(configuration: Configuration) -> None:
         await removal.delete(client, cluster_id, wait=False)
 
 
-class _Commands:
+class Commands:
     """The lines of standard input; the first may be looked at before the others are read."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class _Commands:
                 yield line.rstrip("\n")
 
 
-def _attach(commands: _Commands) -> bool:
+def attach(commands: Commands) -> bool:
     """Read commands until `quit`, `stop` or the end; whether the cluster is to be stopped."""
     for command in commands:
         if command == "quit":

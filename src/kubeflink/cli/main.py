@@ -67,6 +67,10 @@ def _run(words: list[str]) -> int:
 
 
 def _dispatch(invocation: Invocation, words: list[str]) -> int:
+    if invocation.verbose:
+        from kubeflink.cli import running
+
+        running.log_to_stderr(invocation.verbose)
     if words and words[0] in FLINK_COMMANDS:
         from kubeflink.cli import flink_commands
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster import removal
 from kubeflink.errors import KubernetesError, NotFoundError
@@ -27,6 +27,9 @@ from kubeflink.objects import (
     JsonObject,
     Resource,
 )
+
+if TYPE_CHECKING:
+    from kubeflink.config import Configuration
 
 _CLIENT_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (
     ("create", DEPLOYMENTS),
@@ -83,6 +86,20 @@ class Plan:
     jobmanager_account: str = "default"
     taskmanager_account: str = "default"
     high_availability: bool = False
+
+
+def plan(configuration: Configuration) -> Plan:
+    """What a configuration with a cluster id is about to deploy."""
+    from kubeflink.config.options import kubernetes as k8s
+    from kubeflink.spec.parameters import is_high_availability_on
+
+    return Plan(
+        cluster_id=configuration.get(k8s.CLUSTER_ID) or "",
+        namespace=configuration.get(k8s.NAMESPACE),
+        jobmanager_account=configuration.get(k8s.JOBMANAGER_SERVICE_ACCOUNT),
+        taskmanager_account=configuration.get(k8s.TASKMANAGER_SERVICE_ACCOUNT),
+        high_availability=is_high_availability_on(configuration),
+    )
 
 
 async def check(client: KubeClient, plan: Plan) -> tuple[Finding, ...]:

@@ -1,0 +1,57 @@
+"""`kubeflink logs`: what JobManager and TaskManagers print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from kubeflink.cli import console
+from kubeflink.cli.parameters import connected, connection_options
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.access import Connection
+
+
+@click.command("logs")
+@click.argument("name")
+@connection_options()
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines, also of new pods.")
+@click.option("--jobmanager", is_flag=True, help="Only the JobManager.")
+@click.option("--taskmanagers", is_flag=True, help="Only the TaskManagers.")
+@click.option("--tail", type=click.IntRange(min=0), help="Only so many last lines of each pod.")
+@click.option("--prefix/--no-prefix", default=None, help="The pod's name before each line.")
+def logs_command(
+    name: str,
+    *,
+    connection: Connection,
+    follow: bool,
+    jobmanager: bool,
+    taskmanagers: bool,
+    tail: int | None,
+    prefix: bool | None,
+) -> None:
+    """Print the logs of the cluster NAME, the JobManager's first.
+
+    Lines have the name of their pod in front, except with --jobmanager.
+    """
+    from kubeflink.cli import running
+
+    component = None
+    if jobmanager != taskmanagers:
+        component = "jobmanager" if jobmanager else "taskmanager"
+    with_prefix = component != "jobmanager" if prefix is None else prefix
+
+    async def read() -> None:
+        from contextlib import aclosing
+
+        from kubeflink.cluster import logs
+
+        reading = logs.follow if follow else logs.read
+        async with connected(connection) as client:
+            lines = reading(client, name, tail_lines=tail, component=component)
+            async with aclosing(lines) as lines:
+                async for line in lines:
+                    console.out(f"{line.pod}: {line.text}" if with_prefix else line.text)
+
+    running.run(read())

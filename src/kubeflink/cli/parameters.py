@@ -1,0 +1,135 @@
+"""Options that several own commands share, with kubectl's names and meanings."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.access import Connection
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?:in)?)?(?:(\d+(?:\.\d+)?)s?)?", re.ASCII)
+
+
+class Seconds(click.ParamType[float]):
+    """A duration in seconds: `90`, `90s`, `5m`, `1h30m`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The number of seconds."""
+        if isinstance(value, float):
+            return value
+        match = _DURATION.fullmatch(str(value).strip())
+        if match is None or not any(match.groups()):
+            self.fail(f"{value!r} is no duration such as 90s or 5m", param, ctx)
+        hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        return hours * 3600 + minutes * 60 + seconds
+
+
+class Property(click.ParamType[tuple[str, str]]):
+    """One `-D key=value`; without `=` the value is `true`."""
+
+    name = "key=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Key and value."""
+        if isinstance(value, tuple):
+            return value
+        key, equals, text = str(value).partition("=")
+        if not key.strip():
+            self.fail(f"{value!r} has no key", param, ctx)
+        return key, text if equals else "true"
+
+
+def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
+    """Adds `--namespace`, `--context`, `--kubeconfig`; the command gets them as `connection`.
+
+    The commands that Flink has too know only the long name of the first.
+    """
+
+    def add(function: F) -> F:
+        @functools.wraps(function)
+        def command(
+            *args: Any,
+            namespace: str | None,
+            context: str | None,
+            kubeconfig: str | None,
+            **kw: Any,
+        ) -> Any:
+            from kubeflink.cluster.access import Connection
+
+            connection = Connection(kubeconfig=kubeconfig, context=context, namespace=namespace)
+            return function(*args, connection=connection, **kw)
+
+        names = ("-n", "--namespace") if short_namespace else ("--namespace",)
+        for option in (
+            click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
+            click.option("--context", metavar="NAME", help="The context in the kubeconfig."),
+            click.option(*names, "namespace", metavar="NAME", help="The Kubernetes namespace."),
+        ):
+            command = option(command)
+        return command  # type: ignore[return-value]  # the same but for three arguments
+
+    return add
+
+
+def output_option(*formats: str, short: bool = True) -> Callable[[F], F]:
+    """Adds `-o/--output`, the first format being the default."""
+    names = ("-o", "--output") if short else ("--output",)
+    return click.option(
+        *names,
+        "output",
+        type=click.Choice(formats),
+        default=formats[0],
+        help=f"Form of the output: {', '.join(formats)}.",
+    )
+
+
+def property_option(function: F) -> F:
+    """Adds `-D key=value`; the command gets them as a mapping called `options`."""
+    return click.option(
+        "-D",
+        "options",
+        type=Property(),
+        multiple=True,
+        metavar="KEY=VALUE",
+        callback=lambda _ctx, _param, pairs: dict(pairs),
+        help="An option of Flink's configuration; may be given many times.",
+    )(function)
+
+
+def timeout_option(default: str | None, what: str) -> Callable[[F], F]:
+    """Adds `--timeout`, in seconds for the command; None is a wait that the user ends."""
+    return click.option(
+        "--timeout",
+        type=Seconds(),
+        default=default,
+        show_default=default or "no limit",
+        help=f"How long to wait {what}.",
+    )
+
+
+wait_option = click.option(
+    "--wait/--no-wait", default=True, help="Wait until it is done (the default), or do not."
+)
+
+
+def connected(connection: Connection) -> Any:
+    """A client for a connection, with the notices of its kubeconfig on stderr."""
+    from kubeflink.cli import console
+
+    client = connection.client()
+    for notice in client.access.notices:
+        console.say(notice)
+    return client

@@ -1,0 +1,202 @@
+"""`kubeflink session`: session clusters, with kubectl's habits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from kubeflink.cli import console, progress, tables
+from kubeflink.cli.invocation import Invocation
+from kubeflink.cli.parameters import (
+    connected,
+    connection_options,
+    output_option,
+    property_option,
+    timeout_option,
+    wait_option,
+)
+
+if TYPE_CHECKING:
+    from kubeflink.cluster.access import Connection
+    from kubeflink.cluster.session import SessionCluster
+    from kubeflink.config import Configuration
+    from kubeflink.kube import KubeClient
+
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group("session", context_settings=HELP_NAMES)
+def session_command() -> None:
+    """Start, stop and attach to session clusters."""
+
+
+@session_command.command("start")
+@click.argument("name", required=False)
+@connection_options()
+@property_option
+@click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
+@click.option("--image", metavar="IMAGE", help="The container image.")
+@click.option("--flink-version", metavar="VERSION", help="The Flink version of the image.")
+@wait_option
+@timeout_option("5m", "until the cluster is ready")
+@click.option(
+    "--preflight/--no-preflight",
+    default=True,
+    help="Ask the API server beforehand whether all that is needed is allowed.",
+)
+@output_option("text", "json", "yaml")
+@click.pass_obj
+def start(
+    invocation: Invocation,
+    name: str | None,
+    *,
+    connection: Connection,
+    options: Mapping[str, str],
+    conf_dir: str | None,
+    image: str | None,
+    flink_version: str | None,
+    wait: bool,
+    timeout: float,
+    preflight: bool,
+    output: str,
+) -> None:
+    """Start the session cluster NAME and wait until jobs can be submitted.
+
+    Without a name one is made up.
+    """
+    from kubeflink.cli import running
+    from kubeflink.cluster.access import configured
+    from kubeflink.config.options import kubernetes as k8s
+
+    if image is not None:
+        options = {**options, k8s.CONTAINER_IMAGE_REF.key: image}
+    configuration, client = configured(
+        connection,
+        name,
+        options,
+        conf_dir=conf_dir,
+        flink_version=flink_version or invocation.flink_version,
+        strict=invocation.strict,
+    )
+    running.run(
+        _start(client, configuration, wait=wait, timeout=timeout, check=preflight, output=output)
+    )
+
+
+async def _start(
+    client: KubeClient,
+    configuration: Configuration,
+    *,
+    wait: bool,
+    timeout: float,
+    check: bool,
+    output: str,
+) -> None:
+    from kubeflink import spec
+    from kubeflink.cli import preflight
+    from kubeflink.cluster.session import SessionCluster
+
+    configuration = spec.session_configuration(configuration)
+    async with client:
+        if check:
+            await preflight.check(client, configuration)
+        cluster = await SessionCluster.deploy_configured(client, configuration, wait=False)
+        async with cluster:
+            if wait:
+                await wait_ready(cluster, timeout)
+            await _show(cluster, output, is_ready=wait)
+
+
+async def wait_ready(cluster: SessionCluster, timeout: float) -> None:
+    """Wait until a cluster is ready, and show what it waits for."""
+    with progress.waiting(f"Waiting for the cluster {cluster.name}") as tell:
+        await cluster.wait_ready(
+            timeout=timeout, on_stage=lambda stage: tell(f"{cluster.name}: {stage.text}")
+        )
+
+
+async def _show(cluster: SessionCluster, output: str, *, is_ready: bool) -> None:
+    address = await cluster.address()
+    if output != "text":
+        found = {
+            "name": cluster.name,
+            "namespace": cluster.namespace,
+            "uid": cluster.uid,
+            "ready": is_ready,
+            "address": address.url,
+        }
+        tables.document(found, output)
+        return
+    where = f"session cluster {cluster.name} in namespace {cluster.namespace}"
+    console.out(f"The {where} is {'ready' if is_ready else 'being started'}")
+    if address.url is not None and not address.is_internal:
+        console.out(f"Web UI: {address.url}")
+    elif address.pending is not None:
+        console.say(f"it has no address yet: {address.pending}")
+    console.say(f"run a job: kubeflink run --session {cluster.name} JAR")
+    console.say(f"web UI: kubeflink ui {cluster.name}")
+    console.say(f"end it: kubeflink session stop {cluster.name}")
+
+
+@session_command.command("stop")
+@click.argument("name")
+@connection_options()
+@click.option(
+    "--ha-data",
+    type=click.Choice(["keep", "delete"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of the data of high availability, from which a cluster of the same name"
+    " would recover its jobs.",
+)
+@click.option("--force", is_flag=True, help="Also a cluster that an operator rules.")
+@wait_option
+@timeout_option("2m", "until everything is gone")
+def stop(
+    name: str, *, connection: Connection, ha_data: str, force: bool, wait: bool, timeout: float
+) -> None:
+    """Delete the cluster NAME and wait until nothing of it is left."""
+    from kubeflink.cli import running
+
+    running.run(delete(connection, name, ha_data=ha_data, force=force, wait=wait, timeout=timeout))
+
+
+async def delete(
+    connection: Connection, name: str, *, ha_data: str, force: bool, wait: bool, timeout: float
+) -> None:
+    """Delete a cluster of either kind."""
+    from kubeflink.cluster import removal
+
+    async with connected(connection) as client:
+        with progress.waiting(f"Deleting the cluster {name}") as tell:
+            await removal.delete(
+                client,
+                name,
+                ha_data="delete" if ha_data == "delete" else "keep",
+                wait=wait,
+                timeout=timeout,
+                force=force,
+                on_remaining=tell,
+            )
+    console.out(f"The cluster {name} is {'gone' if wait else 'being deleted'}")
+
+
+@session_command.command("attach")
+@click.argument("name")
+@connection_options()
+def attach(name: str, *, connection: Connection) -> None:
+    """Read commands for the cluster NAME from standard input: help, stop, quit."""
+    from kubeflink.cli import kubernetes_session, running
+
+    async def find() -> None:
+        from kubeflink.cluster import endpoint
+
+        async with connected(connection) as client:
+            await endpoint.rest_service(client, name, None)
+
+    running.run(find())
+    console.say(f"attached to the cluster {name}; help shows the commands")
+    if kubernetes_session.attach(kubernetes_session.Commands()):
+        running.run(delete(connection, name, ha_data="keep", force=False, wait=True, timeout=120.0))

@@ -1,0 +1,44 @@
+"""A cluster that is known by the address of its REST API alone, wherever it runs.
+
+This is Flink's target `remote`: there is no Kubernetes to ask, so what is said about its jobs is
+what its JobManager says.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+
+from kubeflink.cluster.cluster import FlinkCluster
+from kubeflink.cluster.endpoint import Address, is_near
+from kubeflink.rest import FlinkClient
+
+
+class RemoteCluster(FlinkCluster):
+    """A JobManager at `host` and `port`; the other methods of a cluster need a Kubernetes."""
+
+    def __init__(self, host: str, port: int, *, scheme: str = "http") -> None:
+        shown = f"[{host}]" if ":" in host else host
+        self._url = f"{scheme}://{shown}:{port}"
+        self.name = f"{shown}:{port}"
+        self.namespace = ""
+        self.uid = None
+        self._resources = AsyncExitStack()
+        self._flink = None
+
+    async def flink(self) -> FlinkClient:
+        """The client of the REST API; it lives until `close`."""
+        if self._flink is None:
+            import httpx2
+
+            http = httpx2.AsyncClient(trust_env=not is_near(self._url))
+            await self._resources.enter_async_context(http)
+            self._flink = FlinkClient(http, self._url, where=f"JobManager {self.name}")
+        return self._flink
+
+    async def exists(self) -> bool:
+        """Nothing but its own answers could prove that it is gone."""
+        return True
+
+    async def address(self) -> Address:
+        """Where the web interface is."""
+        return Address("remote", self._url)
