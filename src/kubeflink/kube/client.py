@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -76,7 +76,6 @@ class ObjectList:
     resource_version: str
 
 
-@dataclass(slots=True)
 class KubeClient:
     """Objects of one API server, as one account. Made by `connect`; closes its connections.
 
@@ -85,10 +84,13 @@ class KubeClient:
     credentials cannot be had, `KubeconfigError`.
     """
 
-    access: ClusterAccess
-    namespace: str
-    exchange: Exchange = field(repr=False)
-    transport: ClusterTransport = field(repr=False)
+    def __init__(
+        self, access: ClusterAccess, exchange: Exchange, transport: ClusterTransport
+    ) -> None:
+        self.access = access
+        self.namespace = access.namespace
+        self.exchange = exchange
+        self._transport = transport
 
     @classmethod
     def connect(
@@ -125,7 +127,7 @@ class KubeClient:
         access = replace(access, proxy_url=proxy)
         agent = user_agent or f"kubeflink/{__version__}"
         client, transport = open_client(access, user_agent=agent, environ=environ)
-        return cls(access, access.namespace, Exchange(client, access, limits), transport)
+        return cls(access, Exchange(client, access, limits), transport)
 
     @property
     def server(self) -> str:
@@ -159,7 +161,7 @@ class KubeClient:
 
     async def renew_credentials(self) -> None:
         """Get other credentials if there are any. Raises `KubeconfigError`."""
-        await self.transport.renew_credentials()
+        await self._transport.renew_credentials()
 
     def service_proxy_path(
         self, service: str, port: str | int, namespace: str | None = None

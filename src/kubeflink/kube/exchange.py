@@ -19,7 +19,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -68,18 +68,25 @@ class Trail:
     first_sent: float = 0.0
 
 
-@dataclass(slots=True)
 class Exchange:
     """Sends requests through lightkube's client and maps what comes back."""
 
-    client: Any
-    access: ClusterAccess
-    limits: Limits = DEFAULT_LIMITS
-    clock: Callable[[], float] = time.monotonic
-    wall_clock: Callable[[], float] = time.time
-    _answered: bool = field(default=False, init=False)
-    _offset: float = field(default=0.0, init=False)
-    """Seconds by which the server's clock is ahead of ours, from its last `Date` header."""
+    def __init__(
+        self,
+        client: Any,
+        access: ClusterAccess,
+        limits: Limits = DEFAULT_LIMITS,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.client = client
+        self.access = access
+        self.limits = limits
+        self.clock = clock
+        self.wall_clock = wall_clock
+        self._answered = False
+        self._offset = 0.0
+        """Seconds by which the server's clock is ahead of ours, from its last `Date` header."""
 
     async def send(
         self,

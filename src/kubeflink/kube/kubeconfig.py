@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,15 @@ class Entry:
     file: Path
 
 
-@dataclass(slots=True)
 class Kubeconfig:
     """All files merged."""
 
-    files: tuple[Path, ...] = ()
-    current_context: str = ""
-    clusters: dict[str, Entry] = field(default_factory=dict)
-    users: dict[str, Entry] = field(default_factory=dict)
-    contexts: dict[str, Entry] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.files: tuple[Path, ...] = ()
+        self.current_context = ""
+        self.clusters: dict[str, Entry] = {}
+        self.users: dict[str, Entry] = {}
+        self.contexts: dict[str, Entry] = {}
 
     @property
     def origin(self) -> str:
