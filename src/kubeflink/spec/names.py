@@ -17,7 +17,9 @@ import secrets
 from kubeflink.errors import ConfigurationError
 
 CLUSTER_ID_OPTION = "kubernetes.cluster-id"
+NAMESPACE_OPTION = "kubernetes.namespace"
 MAX_CLUSTER_ID_LENGTH = 45
+MAX_LABEL_LENGTH = 63
 RANDOM_CLUSTER_ID_PREFIX = "flink-cluster-"
 
 LABEL_APP = "app"
@@ -37,6 +39,7 @@ BLOB_SERVER_PORT = "blobserver"
 TASKMANAGER_RPC_PORT = "taskmanager-rpc"
 
 _CLUSTER_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def validate_cluster_id(cluster_id: str, origin: str | None = None) -> str:
@@ -52,6 +55,18 @@ def validate_cluster_id(cluster_id: str, origin: str | None = None) -> str:
         option=CLUSTER_ID_OPTION,
         origin=origin,
         hint=_suggestion(cluster_id),
+    )
+
+
+def validate_namespace(namespace: str, origin: str | None = None) -> str:
+    """The namespace itself; `ConfigurationError` if Kubernetes cannot have it."""
+    if len(namespace) <= MAX_LABEL_LENGTH and _LABEL.fullmatch(namespace):
+        return namespace
+    raise ConfigurationError(
+        f"{NAMESPACE_OPTION} {namespace!r} is no name for a namespace",
+        option=NAMESPACE_OPTION,
+        origin=origin,
+        hint="Lower-case letters, digits and '-', at most 63, no '-' at the ends.",
     )
 
 

@@ -82,7 +82,8 @@ class Parameters(ABC):
     def namespace(self) -> str:
         """The namespace of all objects."""
         option = kubernetes.NAMESPACE
-        return self._checked(option.key, self.configuration.get(option))
+        namespace = self._checked(option.key, self.configuration.get(option))
+        return names.validate_namespace(namespace, self.configuration.origin(option.key))
 
     @property
     def common_labels(self) -> dict[str, str]:

@@ -143,6 +143,7 @@ class _Reader:
             if not isinstance(key, str):
                 raise self._error(key_node, path, "has a key that is no text")
             if key == _MERGE_KEY and not key_node.style:
+                self._check_merge_key(key_node, path)
                 for entry, entry_node in self._merged(value_node, path):
                     merged.setdefault(entry, entry_node)
             elif key in own:
@@ -150,6 +151,13 @@ class _Reader:
             else:
                 own[key] = value_node
         yield from ({**merged, **own}).items()
+
+    def _check_merge_key(self, node: yaml.Node, path: str) -> None:
+        """The YAML of newer versions has no merge keys, and a TaskManager's template is theirs."""
+        if not self.version.reads_yaml_11_templates:
+            raise self._error(
+                node, path, f"has a merge key, which Flink {self.version} cannot read"
+            )
 
     def _merged(self, node: yaml.Node, path: str) -> Iterator[tuple[str, yaml.Node]]:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
