@@ -41,6 +41,7 @@ from kubeflink.local.node import NODE_NAME, Node
 from kubeflink.local.ports import POD_PORTS, PortBook, free_port, is_free
 from kubeflink.local.processes import Guardian, start_time
 from kubeflink.local.seats import Seats
+from kubeflink.local.service_accounts import ServiceAccountController
 from kubeflink.local.services import NodePortAdmission, ServiceController
 from kubeflink.local.settings import Settings
 from kubeflink.local.state import (
@@ -148,9 +149,12 @@ class EmbeddedCluster:
         events = EventRecorder(self.store, "controller", NODE_NAME)
         self.services = ServiceController(self.store, events, book, self.kubelet.real_port)
         await self._register_node()
+        accounts = ServiceAccountController(self.store)
+        await accounts.complete()
         await self._start_server()
         controllers = (
             self.kubelet,
+            accounts,
             DeploymentController(self.store, events, seats),
             GarbageCollector(self.store),
             self.services,
