@@ -54,6 +54,8 @@ class Discovery:
         if path in ("/api", "/apis") and _wants_aggregated(accept):
             groups = [("", "v1")] if path == "/api" else self._groups
             return Answer(encode_json(self._aggregated(groups)), _AGGREGATED)
+        if path == "/openapi/v2" and openapi.wants_protobuf(accept):
+            return Answer(openapi.version_2_protobuf(), openapi.V2_PROTOBUF)
         document = self._documents.get(path)
         if document is None:
             return None

@@ -3,6 +3,9 @@
 `kubectl` looks in the v3 document of a group for the PATCH operation of the kind, to learn whether
 the server validates fields itself. The schemas are left out on purpose: then `kubectl` trusts the
 server, and `kubectl explain` says that there is nothing to explain.
+
+Version 2 is read for kinds that version 3 has not, such as a manifest of `kind: List`, and by
+`kubectl` only as protobuf.
 """
 
 from __future__ import annotations
@@ -15,6 +18,25 @@ _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
+
+
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""The media type; clients also ask for it with an `@` in it, which is invalid."""
+
+
+def wants_protobuf(accept: str) -> bool:
+    """Whether a client of version 2 reads protobuf."""
+    return V2_PROTOBUF in accept.replace("@", ".")
+
+
+def version_2_protobuf() -> bytes:
+    """The document of version 2 as protobuf: swagger, info, and empty paths and definitions."""
+
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    info = field(1, _INFO["title"].encode()) + field(2, _INFO["version"].encode())
+    return field(1, b"2.0") + field(2, info) + field(8, b"") + field(9, b"")
 
 
 def documents(registry: Registry) -> dict[str, JsonObject | str]:

@@ -37,6 +37,7 @@ MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
 """The key of each keyed list, by the list's name. `ports` differ by place: see `merge_key`."""
 
 _SETS = frozenset({"finalizers"})
+_ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
 def merge_key(field: str, items: list[Any]) -> tuple[str, ...] | None:
@@ -63,21 +64,20 @@ def strategic_merge(target: Any, patch: Mapping[str, Any]) -> Any:
     if retained := patch.get("$retainKeys"):
         merged = {key: value for key, value in merged.items() if key in retained}
     for key, value in patch.items():
-        if key.startswith("$deleteFromPrimitiveList/"):
-            field = key.partition("/")[2]
+        if key.startswith(_DELETE):
+            field = key.removeprefix(_DELETE)
             merged[field] = [each for each in merged.get(field) or [] if each not in value]
     for key, value in patch.items():
-        if not key.startswith("$"):
-            _merge_member(merged, key, value)
-    for key, order in patch.items():
-        if key.startswith("$setElementOrder/"):
-            field = key.partition("/")[2]
-            if field in merged:
-                merged[field] = _ordered(field, merged[field], order)
+        if key.startswith(_ORDER):
+            field = key.removeprefix(_ORDER)
+            if field not in patch and field in merged:
+                merged[field] = _ordered(field, merged[field], value, merged[field])
+        elif not key.startswith("$"):
+            _merge_member(merged, key, value, patch.get(f"{_ORDER}{key}"))
     return merged
 
 
-def _merge_member(merged: dict[str, Any], key: str, value: Any) -> None:
+def _merge_member(merged: dict[str, Any], key: str, value: Any, order: list[Any] | None) -> None:
     if value is None:
         merged.pop(key, None)
     elif isinstance(value, dict):
@@ -86,14 +86,17 @@ def _merge_member(merged: dict[str, Any], key: str, value: Any) -> None:
         if value.get("$patch") == "delete":
             del merged[key]
     elif isinstance(value, list):
-        merged[key] = _merge_list(key, merged.get(key) or [], value)
+        merged[key] = _merge_list(key, merged.get(key) or [], value, order)
     else:
         merged[key] = value
 
 
-def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
+def _merge_list(
+    field: str, target: list[Any], patch: list[Any], order: list[Any] | None
+) -> list[Any]:
     if field in _SETS:
-        return [*target, *(each for each in patch if each not in target)]
+        union = [*target, *(each for each in patch if each not in target)]
+        return _ordered(field, union, patch if order is None else order, target)
     keys = merge_key(field, [*target, *patch])
     if keys is None:
         return [each for each in copy_json(patch) if not _is_directive(each)]
@@ -107,7 +110,7 @@ def _merge_list(field: str, target: list[Any], patch: list[Any]) -> list[Any]:
                 f"declared merge key: {', '.join(keys)}"
             )
         _merge_element(merged, keys, element)
-    return merged
+    return _ordered(field, merged, patch if order is None else order, target)
 
 
 def _merge_element(merged: list[Any], keys: tuple[str, ...], element: dict[str, Any]) -> None:
@@ -127,16 +130,25 @@ def _is_directive(element: Any) -> bool:
     return isinstance(element, dict) and "$patch" in element
 
 
-def _ordered(field: str, items: list[Any], order: list[Any]) -> list[Any]:
-    """The items in the given order; those that it does not name stay behind their predecessor."""
+def _ordered(field: str, items: list[Any], order: list[Any], before: list[Any]) -> list[Any]:
+    """The items that `order` names in its order, the others merged in as they were before.
+
+    As Kubernetes does it: one of the others comes first only where both are old and it was in
+    front. So new elements end up before the old ones, unless the order says otherwise.
+    """
     keys = merge_key(field, [*items, *order])
 
     def identity(item: Any) -> Any:
         return tuple(item.get(key) for key in keys) if keys and isinstance(item, dict) else item
 
-    position = {identity(each): index for index, each in enumerate(order)}
-    ranks, last = [], -1
-    for item in items:
-        last = position.get(identity(item), last)
-        ranks.append(last)
-    return [items[index] for index in sorted(range(len(items)), key=lambda index: ranks[index])]
+    wanted = [identity(each) for each in order]
+    was = [identity(each) for each in before]
+    named = [each for each in items if identity(each) in wanted]
+    named.sort(key=lambda item: wanted.index(identity(item)))
+    others = [each for each in items if identity(each) not in wanted]
+    result = []
+    while named and others:
+        left, right = identity(others[0]), identity(named[0])
+        first = left in was and right in was and was.index(left) < was.index(right)
+        result.append((others if first else named).pop(0))
+    return [*result, *named, *others]

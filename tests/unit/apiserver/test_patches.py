@@ -107,9 +107,9 @@ def containers(*items: dict[str, Any]) -> dict[str, Any]:
         (
             containers({"name": "c", "image": "3"}),
             containers(
+                {"name": "c", "image": "3"},
                 {"name": "a", "image": "1"},
                 {"name": "b", "image": "2", "env": []},
-                {"name": "c", "image": "3"},
             ),
         ),
         (
@@ -148,7 +148,7 @@ def test_strategic_merge_of_plain_lists() -> None:
     target = {"args": ["a", "b"], "finalizers": ["x", "y"]}
     assert strategic_merge(target, {"args": ["c"], "finalizers": ["z"]}) == {
         "args": ["c"],
-        "finalizers": ["x", "y", "z"],
+        "finalizers": ["z", "x", "y"],
     }
     patch = {"$deleteFromPrimitiveList/finalizers": ["x"]}
     assert strategic_merge(target, patch)["finalizers"] == ["y"]
