@@ -2,7 +2,8 @@
 
     total Flink memory
     ├── JVM heap      what is left, or the fine-grained option
-    └── off-heap      an option with a default: direct and native memory
+    └── off-heap      direct and native memory: an option with a default, which is ignored where
+                      both the heap and the total are given
 
 (`JobManagerFlinkMemoryUtils`, `JobManagerProcessUtils`)
 """
@@ -114,19 +115,32 @@ def jobmanager_memory_with(
 
 def _from_heap(settings: Configuration) -> _FlinkMemory:
     heap = size_of(settings, options.MEMORY_HEAP_SIZE)
-    memory = _FlinkMemory(heap, size_of(settings, options.MEMORY_OFF_HEAP_SIZE))
+    off_heap = size_of(settings, options.MEMORY_OFF_HEAP_SIZE)
     if settings.contains(options.MEMORY_FLINK_SIZE):
         total_flink = size_of(settings, options.MEMORY_FLINK_SIZE)
-        if memory.total_flink != total_flink:
-            raise ConfigurationError(
-                f"{options.MEMORY_HEAP_SIZE.key} ({readable(heap)})"
-                f" and {options.MEMORY_OFF_HEAP_SIZE.key} ({readable(memory.off_heap)})"
-                f" do not add up to {options.MEMORY_FLINK_SIZE.key} ({readable(total_flink)})",
-                option=options.MEMORY_FLINK_SIZE.key,
-                hint=f"Set only one of {options.MEMORY_HEAP_SIZE.key}"
-                f" and {options.MEMORY_FLINK_SIZE.key}.",
-            )
-    return _checked(settings, memory)
+        # An off-heap size that was not asked for gives way to the two that were.
+        if not settings.contains(options.MEMORY_OFF_HEAP_SIZE):
+            off_heap = total_flink - heap
+        if off_heap < 0 or total(heap, off_heap) != total_flink:
+            raise _no_sum(heap, off_heap, total_flink)
+    return _FlinkMemory(heap, off_heap)
+
+
+def _no_sum(heap: int, off_heap: int, total_flink: int) -> ConfigurationError:
+    flink, heap_option = options.MEMORY_FLINK_SIZE, options.MEMORY_HEAP_SIZE
+    off_heap_option = options.MEMORY_OFF_HEAP_SIZE
+    if off_heap < 0:
+        problem = f"{heap_option.key} ({readable(heap)}) exceeds"
+    else:
+        problem = (
+            f"{heap_option.key} ({readable(heap)}) and {off_heap_option.key}"
+            f" ({readable(off_heap)}) do not add up to"
+        )
+    return ConfigurationError(
+        f"{problem} {flink.key} ({readable(total_flink)})",
+        option=flink.key,
+        hint=f"Set only one of {heap_option.key} and {flink.key}.",
+    )
 
 
 def _from_total(settings: Configuration, total_flink: int) -> _FlinkMemory:
@@ -138,18 +152,7 @@ def _from_total(settings: Configuration, total_flink: int) -> _FlinkMemory:
             option=options.MEMORY_OFF_HEAP_SIZE.key,
             hint=f"Raise {options.MEMORY_PROCESS_SIZE.key} or {options.MEMORY_FLINK_SIZE.key}.",
         )
-    return _checked(settings, _FlinkMemory(total_flink - off_heap, off_heap))
-
-
-def _checked(settings: Configuration, memory: _FlinkMemory) -> _FlinkMemory:
-    # Flink compares the heap with the job store's cache, only to log; but a cache size that is no
-    # size is refused on the way.
-    if settings.get(options.JOBSTORE_CACHE_SIZE) < 0:
-        raise ConfigurationError(
-            f"{options.JOBSTORE_CACHE_SIZE.key} is negative",
-            option=options.JOBSTORE_CACHE_SIZE.key,
-        )
-    return memory
+    return _FlinkMemory(total_flink - off_heap, off_heap)
 
 
 _MODEL = ProcessModel(OPTIONS, _from_heap, _from_total)
