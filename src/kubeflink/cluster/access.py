@@ -67,6 +67,7 @@ def configured(
         strict=strict,
         environ=environ,
     )
+    configuration = with_default_memory(configuration)
     access = kubeconfigs.load(
         connection.kubeconfig or configuration.get(k8s.CONFIG_FILE),
         connection.context or configuration.get(k8s.CONTEXT),
@@ -78,3 +79,31 @@ def configured(
     access = replace(access, namespace=wanted or access.namespace)
     user_agent = configuration.get_optional(k8s.CLIENT_USER_AGENT)
     return configuration, KubeClient.of(access, user_agent=user_agent, environ=environ)
+
+
+def with_default_memory(configuration: Configuration) -> Configuration:
+    """The configuration with sizes for the processes that have none.
+
+    Flink itself has no default for them: its distribution brings a configuration file, with these
+    values. Who deploys without a file means the same.
+    """
+    from kubeflink.config.options import jobmanager, taskmanager
+
+    values: dict[str, object] = {}
+    jobmanager_sizes = (
+        jobmanager.MEMORY_PROCESS_SIZE,
+        jobmanager.MEMORY_FLINK_SIZE,
+        jobmanager.MEMORY_HEAP_SIZE,
+        jobmanager.HEAP_SIZE,
+    )
+    taskmanager_sizes = (
+        taskmanager.MEMORY_PROCESS_SIZE,
+        taskmanager.MEMORY_FLINK_SIZE,
+        taskmanager.MEMORY_TASK_HEAP_SIZE,
+        taskmanager.HEAP_SIZE,
+    )
+    if not any(configuration.contains(option) for option in jobmanager_sizes):
+        values[jobmanager.MEMORY_PROCESS_SIZE.key] = "1600m"
+    if not any(configuration.contains(option) for option in taskmanager_sizes):
+        values[taskmanager.MEMORY_PROCESS_SIZE.key] = "1728m"
+    return configuration.with_values(values) if values else configuration
