@@ -28,6 +28,9 @@ from kubeflink.objects import JsonObject, Resource
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 encode_json = msgspec.json.Encoder().encode
 
+# Changes that keep their JSON: enough for watchers that are nearly up to date.
+_ENCODED = 64
+
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -60,6 +63,10 @@ class Change:
             self._encoded = encode_json(self.object)
         return self._encoded
 
+    def forget_encoding(self) -> None:
+        """Give the JSON back; who still wants it makes it again."""
+        self._encoded = None
+
 
 @dataclass(slots=True, eq=False)
 class WatchEvent:
@@ -80,7 +87,7 @@ class EventLog:
 
     `origin` is the resourceVersion before the first change that this log can tell. `revision`
     gives the newest resourceVersion of the whole store, for bookmarks. `capacity` is the number of
-    changes that are surely kept; up to twice as many are held.
+    changes that are surely kept; up to a quarter more are held.
     """
 
     def __init__(self, origin: int, revision: Callable[[], int], capacity: int = 1000) -> None:
@@ -106,8 +113,10 @@ class EventLog:
         """Add a change and wake those who wait."""
         self._changes.append(change)
         self._versions.append(change.resource_version)
-        if len(self._changes) >= 2 * self._capacity:
-            self._forget(self._capacity)
+        if len(self._changes) > _ENCODED:
+            self._changes[-_ENCODED - 1].forget_encoding()
+        if len(self._changes) > self._capacity + self._capacity // 4:
+            self._forget(len(self._changes) - self._capacity)
         self.wake()
 
     def expire(self) -> None:

@@ -369,3 +369,15 @@ async def test_the_proxy_tells_of_what_is_not_there(
     async with http.get(f"{SERVICES}/web/proxy/") as answer:
         assert answer.status == 503
         assert (await answer.json())["message"].startswith("error trying to reach service")
+
+
+async def test_a_log_that_breaks_off_is_cut(http: aiohttp.ClientSession, behind: Behind) -> None:
+    async def broken(*names: str, **options: Any) -> AsyncIterator[bytes]:
+        yield b"half"
+        raise OSError("the file is gone")
+
+    behind.log = broken  # type: ignore[method-assign]
+    async with http.get(f"{PODS}/p/log") as answer:
+        assert answer.status == 200
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await answer.read()
