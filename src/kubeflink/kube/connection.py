@@ -278,7 +278,7 @@ def _as_file(file: Path | None, data: str | None) -> Iterator[Path]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
-        return error.reason or "not a certificate and key that OpenSSL can read"
+        return getattr(error, "reason", None) or "not a certificate and key that OpenSSL can read"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

@@ -356,5 +356,12 @@ def with_namespace(access: ClusterAccess, namespace: str) -> ClusterAccess:
 
 
 def _type_name(value: object) -> str:
-    names = {bool: "boolean", int: "number", float: "number", list: "list", dict: "mapping"}
+    names: dict[type, str] = {
+        bool: "boolean",
+        int: "number",
+        float: "number",
+        str: "string",
+        list: "list",
+        dict: "mapping",
+    }
     return names.get(type(value), type(value).__name__)

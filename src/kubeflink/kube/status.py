@@ -191,7 +191,7 @@ def cause_of(error: BaseException) -> tuple[str, str | None]:
         if isinstance(link, ConnectionRefusedError):
             return "connection refused", None
         if isinstance(link, ssl.SSLError):
-            return f"TLS failed ({link.reason or link})", None
+            return f"TLS failed ({getattr(link, 'reason', None) or link})", None
     if isinstance(error, httpx2.ProxyError):
         return f"the proxy refused ({error})", None
     if isinstance(error, httpx2.ConnectTimeout):

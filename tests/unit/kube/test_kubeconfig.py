@@ -421,6 +421,66 @@ def test_what_kubectl_refuses_is_refused(tmp_path: Path, name: str) -> None:
     assert "dial tcp" not in judge.stderr
 
 
+def with_exec(**fields: Any) -> dict[str, Any]:
+    return with_user(exec={"apiVersion": V1, "command": "x", "interactiveMode": "Never", **fields})
+
+
+SHAPES: dict[str, tuple[dict[str, Any], str]] = {
+    "an entry that is no mapping": ({"users": ["u"]}, "not a mapping"),
+    "a user that is a list": ({"users": [{"name": "u", "user": []}]}, "is a list"),
+    "a flag that is a string": (
+        with_cluster(**{"insecure-skip-tls-verify": "true"}),
+        "is a string, not true or false",
+    ),
+    "arguments that are no strings": (with_exec(args=[1]), "not a list of strings"),
+    "environment that is no list": (with_exec(env={"A": "b"}), "env of .* is not a list"),
+    "an interactiveMode that is none": (with_exec(interactiveMode="Maybe"), "none of Never"),
+    "groups without user": (with_user(**{"as-groups": ["g"]}), "without as"),
+    "plug-in and auth-provider": (
+        with_user(
+            exec={"apiVersion": V1, "command": "x", "interactiveMode": "Never"},
+            **{"auth-provider": {"name": "oidc"}},
+        ),
+        "both set",
+    ),
+    "no server": (with_cluster(server=""), "No server is set"),
+    "a server of another scheme": (with_cluster(server="ftp://a"), "not an http or https URL"),
+    "an authority that plug-ins cannot be told": (
+        {
+            **with_exec(provideClusterInfo=True),
+            "clusters": [cluster("a", **{"certificate-authority": "none.crt"})],
+        },
+        "Cannot read certificate-authority .*none.crt",
+    ),
+    "no context at all": ({"clusters": [cluster("a")]}, "holds no context"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_has_the_wrong_shape_is_named(tmp_path: Path, name: str) -> None:
+    sections, pattern = SHAPES[name]
+    file = write(tmp_path / "config", **sections)
+
+    with pytest.raises(KubeconfigError, match=pattern) as caught:
+        load(file, environ={})
+
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_an_unreadable_namespace_of_the_pod_is_an_error(service_account: Path) -> None:
+    service_account.joinpath("namespace").unlink()
+    service_account.joinpath("namespace").mkdir()
+
+    with pytest.raises(KubeconfigError, match=r"Cannot read .*/namespace"):
+        load(environ=IN_POD, service_account=service_account)
+
+
+def test_a_pod_without_a_namespace_file_is_in_the_default_one(service_account: Path) -> None:
+    service_account.joinpath("namespace").unlink()
+
+    assert load(environ=IN_POD, service_account=service_account).namespace == "default"
+
+
 @pytest.mark.parametrize(
     ("content", "pattern"),
     [
