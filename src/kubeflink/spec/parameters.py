@@ -175,17 +175,6 @@ class Parameters(ABC):
     def service_account_option(self) -> Option[str]:
         """The option with the pod's service account."""
 
-    def limit_factor(self, option: Option[float]) -> float:
-        """By how much a limit is above the request: 1 at least."""
-        factor = self.configuration.get(option)
-        if factor >= 1:
-            return factor
-        raise ConfigurationError(
-            f"{option.key} must be 1 or more, not {factor}",
-            option=option.key,
-            origin=self.configuration.origin(option.key),
-        )
-
     def _checked(self, key: str, value: str) -> str:
         if value.strip():
             return value
@@ -254,16 +243,11 @@ class JobManagerParameters(Parameters):
         """How many JobManagers there are; more than one only with high availability."""
         option = kubernetes.JOBMANAGER_REPLICAS
         replicas = self.configuration.get(option)
-        origin = self.configuration.origin(option.key)
-        if replicas < 1:
-            raise ConfigurationError(
-                f"{option.key} must be 1 or more, not {replicas}", option=option.key, origin=origin
-            )
         if replicas > 1 and not is_high_availability_on(self.configuration):
             raise ConfigurationError(
                 f"{option.key} is {replicas}, but standby JobManagers need high availability",
                 option=option.key,
-                origin=origin,
+                origin=self.configuration.origin(option.key),
                 hint="Set high-availability.type: kubernetes and high-availability.storageDir.",
             )
         return replicas

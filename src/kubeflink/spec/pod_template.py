@@ -245,13 +245,11 @@ class _Reader:
         self.notices.append(message + self._advice(type_name, name))
 
     def _advice(self, type_name: str, name: str) -> str:
-        fields = self.schema.texts(type_name)
-        if meant := nearest(name, fields):
-            return f" (did you mean {meant!r}?)"
         homes = self.schema.homes(name, POD)
-        if len(homes) in (1, 2):
+        if 0 < len(homes) < 3:
             return f" (it belongs into {' or '.join(homes)}: is the indentation right?)"
-        return ""
+        meant = nearest(name, self.schema.texts(type_name))
+        return f" (did you mean {meant!r}?)" if meant else ""
 
     def _missing_fields(
         self, node: yaml.Node, fields: Mapping[str, FieldType], found: JsonObject, path: str

@@ -26,9 +26,9 @@ class InitJobManager(Decorator[JobManagerParameters]):
         pod = self._restart_policy(init_pod(pod, parameters))
         requests, limits = quantities(
             parameters.memory_mib,
-            parameters.limit_factor(kubernetes.JOBMANAGER_MEMORY_LIMIT_FACTOR),
+            configuration.get(kubernetes.JOBMANAGER_MEMORY_LIMIT_FACTOR),
             parameters.cpu,
-            parameters.limit_factor(kubernetes.JOBMANAGER_CPU_LIMIT_FACTOR),
+            configuration.get(kubernetes.JOBMANAGER_CPU_LIMIT_FACTOR),
         )
         pod = init_main_container(pod, parameters, requests, limits)
         pod = self._ports(pod)

@@ -32,9 +32,9 @@ class InitTaskManager(Decorator[TaskManagerParameters]):
         pod = pod.with_metadata(name=parameters.pod_name)
         requests, limits = quantities(
             parameters.memory_mib,
-            parameters.limit_factor(kubernetes.TASKMANAGER_MEMORY_LIMIT_FACTOR),
+            configuration.get(kubernetes.TASKMANAGER_MEMORY_LIMIT_FACTOR),
             parameters.cpu,
-            parameters.limit_factor(kubernetes.TASKMANAGER_CPU_LIMIT_FACTOR),
+            configuration.get(kubernetes.TASKMANAGER_CPU_LIMIT_FACTOR),
         )
         extended = {name: str(amount) for name, amount in parameters.external_resources.items()}
         pod = init_main_container(pod, parameters, requests | extended, limits | extended)
