@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 _FORM = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]+)|([a-zA-Z]{1,2}))?")
 _FACTORS: dict[str, Decimal] = {
@@ -25,6 +26,7 @@ _FACTORS: dict[str, Decimal] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def parse_quantity(quantity: str | int | float) -> Decimal | None:
     """The value of a quantity, None where it is none."""
     found = _FORM.fullmatch(str(quantity))

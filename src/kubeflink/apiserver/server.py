@@ -185,6 +185,7 @@ class ApiServer:
         path, given = _split_token(request)
         if path not in _PUBLIC:
             self._authenticate(given)
+        await _invite(request)
         if path == reviews.SELF_SUBJECT_ACCESS_REVIEWS and request.method == "POST":
             review = await read_object(request)
             answer = reviews.self_subject_access_review(review, self._user, self._authorizer)
@@ -257,6 +258,13 @@ def _split_token(request: web.BaseRequest) -> tuple[str, str]:
         return slash + rest or "/", token
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     return path, given.strip() if scheme.lower() == "bearer" else ""
+
+
+async def _invite(request: web.BaseRequest) -> None:
+    """Tell a client that asks first (curl with a large body does) to send its body."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer itself has not begun
 
 
 def _cut(request: web.BaseRequest) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from kubeflink import objects
@@ -66,6 +67,12 @@ MAXIMUM_DATA = 1024 * 1024
 Causes = Iterator[Cause]
 
 
+@lru_cache(maxsize=4096)
+def _matches(pattern: str, text: str) -> bool:
+    # Of most objects everything but their own name was seen before.
+    return re.fullmatch(pattern, text) is not None
+
+
 def validate(resource: Resource, obj: JsonObject, previous: JsonObject | None = None) -> None:
     """Raise 422 with every broken rule; with `previous`, also rules on what may not change."""
     causes = list(_metadata(resource, obj))
@@ -96,7 +103,7 @@ def _metadata(resource: Resource, obj: JsonObject) -> Causes:
 def _name(field: str, name: str, pattern: str, says: str, limit: int) -> Causes:
     if len(name) > limit:
         yield statuses.invalid_value(field, name, f"must be no more than {limit} characters")
-    if not re.fullmatch(pattern, name):
+    if not _matches(pattern, name):
         yield statuses.invalid_value(field, name, says)
 
 
@@ -105,17 +112,17 @@ def _labels(field: str, labels: dict[str, str]) -> Causes:
         yield from _qualified(field, key)
         if len(value) > 63:
             yield statuses.invalid_value(field, value, "must be no more than 63 characters")
-        if not re.fullmatch(_LABEL_VALUE, value):
+        if not _matches(_LABEL_VALUE, value):
             yield statuses.invalid_value(field, value, _SAYS_LABEL_VALUE)
 
 
 def _qualified(field: str, key: str) -> Causes:
     prefix, slash, name = key.rpartition("/")
-    if slash and not re.fullmatch(_SUBDOMAIN_1123, prefix):
+    if slash and not _matches(_SUBDOMAIN_1123, prefix):
         yield statuses.invalid_value(field, key, f"prefix part {_SAYS_SUBDOMAIN_1123}")
     if len(name) > 63:
         yield statuses.invalid_value(field, key, "name part must be no more than 63 characters")
-    if not re.fullmatch(_QUALIFIED, name):
+    if not _matches(_QUALIFIED, name):
         yield statuses.invalid_value(field, key, _SAYS_QUALIFIED)
 
 
@@ -192,7 +199,7 @@ def _container_ports(field: str, ports: list[JsonObject]) -> Causes:
                 yield statuses.invalid_value(
                     f"{at}.name", name, "must be no more than 15 characters"
                 )
-            if not re.fullmatch(_PORT_NAME, name) or name.isdigit() or "--" in name:
+            if not _matches(_PORT_NAME, name) or name.isdigit() or "--" in name:
                 yield statuses.invalid_value(f"{at}.name", name, _SAYS_PORT_NAME)
             if name in names:
                 yield statuses.duplicate(f"{at}.name", name)

@@ -355,6 +355,22 @@ async def test_the_proxy_streams_uploads(http: aiohttp.ClientSession, behind: Be
         assert seen[0]["headers"].get("Transfer-Encoding") == "chunked"
 
 
+async def test_a_client_that_asks_before_it_sends_a_body_is_told_to(
+    server: ApiServer, behind: Behind
+) -> None:
+    async with application(behind) as seen, asyncio.timeout(LIMIT):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"POST {SERVICES}/web/proxy/jars HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n"
+        writer.write(head.encode() + b"Expect: 100-continue\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writer.write(b"body")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 202 ")
+        writer.close()
+        await writer.wait_closed()
+    assert seen[0]["size"] == 4
+    assert "Expect" not in seen[0]["headers"]
+
+
 async def test_the_proxy_tells_of_what_is_not_there(
     http: aiohttp.ClientSession, behind: Behind
 ) -> None:
