@@ -10,7 +10,7 @@ from kubeflink.errors import UsageError
 OWN_WORLD = ("--session", "--app")
 """The options that make `run`, `list` and the like own commands."""
 
-_SHARED = ("run", "list", "cancel", "stop", "savepoint")
+SHARED = ("run", "list", "cancel", "stop", "savepoint")
 
 _PROBE = tuple(FlinkOption(None, name[2:], arguments=1) for name in OWN_WORLD)
 
@@ -21,7 +21,7 @@ def are_meant(invocation: Invocation, command: str, words: list[str]) -> bool:
     It is the own one if it names a cluster by `--session` or `--app`, unless these words belong to
     the program: they count up to the first word that is no option of Flink's.
     """
-    if command not in _SHARED or not any(_names_cluster(word) for word in words):
+    if command not in SHARED or not any(_names_cluster(word) for word in words):
         return True
     options = flink_options.options_of(command, invocation.version)
     program_follows = command in flink_options.PROGRAM_ACTIONS

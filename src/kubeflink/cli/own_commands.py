@@ -6,13 +6,14 @@ commands and imports what it needs inside them.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 import click
 
 from kubeflink.cli import console
 from kubeflink.cli.invocation import Invocation
-from kubeflink.errors import UsageError
+from kubeflink.errors import KubeflinkError, UsageError
 
 PROGRAM = "kubeflink"
 COMPLETION_VARIABLE = "_KUBEFLINK_COMPLETE"
@@ -121,24 +122,25 @@ def commands(ctx: click.Context, flink_version: str | None, strict: bool, verbos
 
 
 def run(invocation: Invocation, words: list[str]) -> int:
-    """Run an own command and return its exit code."""
+    """Run an own command and return its exit code.
+
+    click's own `main` is left out: it would end the process with 1 where a pipe is broken.
+    """
+    if COMPLETION_VARIABLE in os.environ:
+        commands.main(words, prog_name=PROGRAM, complete_var=COMPLETION_VARIABLE)
     try:
-        result = commands.main(
-            words,
-            prog_name=PROGRAM,
-            complete_var=COMPLETION_VARIABLE,
-            standalone_mode=False,
-            obj=invocation,
-        )
+        with commands.make_context(PROGRAM, words, obj=invocation) as context:
+            result = commands.invoke(context)
     except click.exceptions.Abort:
         return 130
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else PROGRAM
-        raise UsageError(
-            _first_lower(error.format_message().rstrip(".")), hint=f"See {where} --help."
-        ) from None
+        message = _first_lower(error.format_message().rstrip("."))
+        raise UsageError(message, hint=f"See {where} --help.") from None
+    except click.ClickException as error:
+        raise KubeflinkError(_first_lower(error.format_message())) from None
     return result if isinstance(result, int) else 0
 
 
