@@ -1,0 +1,177 @@
+"""`kubernetes-session` against an API server that records."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kubeflink.cli import kubernetes_session
+from support.recorder import Fault, RecordingServer, Target
+
+from .conftest import SIZES, Call
+
+ID = "-Dkubernetes.cluster-id=demo"
+ATTACHED = "-Dexecution.attached=true"
+
+DEPLOYMENT = Target("deployments", "default", "demo")
+
+
+@pytest.fixture
+def server(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[RecordingServer]:
+    """Depends on `call`, which takes the kubeconfig of the environment away first."""
+    with RecordingServer() as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield running
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A file that is standard input; what a test writes to it is typed."""
+    path = tmp_path / "typed"
+    path.touch()
+    with path.open(encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        yield path
+
+
+def mutations(server: RecordingServer) -> list[tuple[str, str]]:
+    return [(each.method, each.path) for each in server.requests if each.mutating]
+
+
+def test_it_returns_when_everything_is_deployed(call: Call, server: RecordingServer) -> None:
+    found = call("kubernetes-session", ID, *SIZES)
+
+    assert found.code == 0
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO  "
+        r"org\.apache\.flink\.kubernetes\.KubernetesClusterDescriptor +\[\] - "
+        r"Create flink session cluster demo successfully, "
+        r"JobManager Web Interface: http://demo-rest\.default:8081\n",
+        found.out,
+    )
+
+
+def test_a_cluster_that_is_there_is_retrieved(call: Call, server: RecordingServer) -> None:
+    call("kubernetes-session", ID, *SIZES)
+    before = len(mutations(server))
+    found = call("kubernetes-session", ID, *SIZES)
+
+    assert found.code == 0
+    assert "Retrieve flink cluster demo successfully" in found.out
+    assert len(mutations(server)) == before
+
+
+def test_the_namespace_is_flinks_and_the_difference_is_said(
+    call: Call, server: RecordingServer
+) -> None:
+    found = call("kubernetes-session", ID, "-Dkubernetes.context=other", *SIZES)
+
+    assert found.code == 0
+    assert DEPLOYMENT in server.objects.by_target
+    assert "-Dkubernetes.namespace=ctx-ns chooses that one" in found.err
+
+
+def test_help_then_stop(call: Call, server: RecordingServer, typed: Path) -> None:
+    typed.write_text("help\nnonsense\nstop\nquit\n", encoding="utf-8")
+    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 0
+    assert found.err.count(kubernetes_session.HELP) == 2
+    assert "Unknown command 'nonsense'. Showing help:" in found.err
+    assert server.objects.by_target == {}
+
+
+@pytest.mark.parametrize("text", ["help\nquit\n", "help\n", ""])
+def test_the_cluster_outlives_the_attachment(
+    call: Call, server: RecordingServer, typed: Path, text: str
+) -> None:
+    typed.write_text(text, encoding="utf-8")
+    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 0
+    assert DEPLOYMENT in server.objects.by_target
+
+
+@pytest.mark.parametrize("word", ["stop", "quit"])
+def test_a_pipe_that_begins_with_the_end_deploys_nothing(
+    call: Call, server: RecordingServer, typed: Path, word: str
+) -> None:
+    typed.write_text(f"{word}\n", encoding="utf-8")
+    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 4
+    assert found.err.splitlines()[-1] == "kubeflink: No Flink cluster demo in namespace default"
+    assert mutations(server) == []
+
+
+def test_such_a_pipe_stops_a_cluster_that_is_there(
+    call: Call, server: RecordingServer, typed: Path
+) -> None:
+    call("kubernetes-session", ID, *SIZES)
+    typed.write_text("stop\n", encoding="utf-8")
+    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 0
+    assert server.objects.by_target == {}
+
+
+def test_without_standard_input(
+    call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stdin", closed)
+    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 0
+    assert DEPLOYMENT in server.objects.by_target
+
+
+def test_help_deploys_nothing(call: Call, server: RecordingServer) -> None:
+    found = call("kubernetes-session", ID, "-h")
+
+    assert found.code == 0
+    assert found.out.startswith("Usage:")
+    assert server.requests == []
+
+
+def test_an_address_that_cannot_be_read_is_no_failure(call: Call, server: RecordingServer) -> None:
+    found_missing = Fault("GET", "/services/demo-rest$", 404, "NotFound", times=1)
+    refused = Fault("GET", "/services/demo-rest$", 403, "Forbidden", "not you", times=9)
+    server.faults += [found_missing, refused]
+    found = call("kubernetes-session", ID, *SIZES)
+
+    assert found.code == 0
+    assert "but its address cannot be found out" in found.err
+    assert DEPLOYMENT in server.objects.by_target
+
+
+def test_a_retry_after_lost_creations_makes_one_cluster(
+    call: Call, server: RecordingServer
+) -> None:
+    server.faults.append(Fault("POST", "/deployments$", 503, times=2))
+    found = call("kubernetes-session", ID, *SIZES)
+
+    assert found.code == 0
+    made = [each for each in server.requests if each.created_uid and "deployments" in each.path]
+    assert len(made) == 1
+
+
+def test_an_application_that_exists(call: Call, server: RecordingServer) -> None:
+    words = ("run", "-t", "kubernetes-application", ID, *SIZES, "local:///a.jar", "x")
+    assert call(*words).code == 0
+    before = server.objects.snapshot()
+    found = call(*words)
+
+    assert found.code == 1
+    assert "demo exists already in namespace default" in found.err
+    assert server.objects.by_target == before
