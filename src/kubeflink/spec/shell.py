@@ -22,11 +22,12 @@ def dynamic_properties(values: Mapping[str, str]) -> str:
 
 
 def parse_dynamic_properties(line: str) -> dict[str, str]:
-    """The `-Dkey=value` and `-D key=value` words of a line of arguments; other words are skipped.
+    """The `-Dkey=value` and `-D key=value` words with which a line of arguments begins.
 
-    A key without value means true. Variables and substitutions stay as they are written: only the
-    shell of the container could replace them. A line with an open quote has no words at all, as
-    bash would not run it.
+    The entry points know no other option and stop reading at the first word that is none. A key
+    without value means true. Variables and substitutions stay as they are written: only the shell
+    of the container could replace them. A line with an open quote has no words at all, as bash
+    would not run it.
     """
     try:
         words = iter(shlex.split(line))
@@ -39,7 +40,7 @@ def _pairs(words: Iterable[str]) -> Iterable[tuple[str, str]]:
     remaining = iter(words)
     for word in remaining:
         if not word.startswith("-D"):
-            continue
+            return
         text = word[2:] or next(remaining, "")
         key, separator, value = text.partition("=")
         if key:

@@ -198,8 +198,8 @@ def _temporary_directory(running: Configuration) -> str:
 
 
 def _rpc_port(running: Configuration) -> str:
-    """With high availability the JobManager listens on the port that is meant for that."""
-    if is_high_availability_on(running):
+    """The port that is bound: with ZooKeeper another option counts (`getRPCPortRange`)."""
+    if running.get(high_availability.TYPE).upper() == "ZOOKEEPER":
         return running.get(high_availability.JOBMANAGER_PORT)
     return str(running.get(jobmanager.RPC_PORT))
 

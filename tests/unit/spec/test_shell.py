@@ -60,12 +60,15 @@ def test_bash_hands_on_all_properties_unchanged(values: dict[str, str]) -> None:
         ("-Da=1 -Da=2", {"a": "2"}),
         ("-Dx=y=z", {"x": "y=z"}),
         ("-Da='b c' -Dd=\"e f\"", {"a": "b c", "d": "e f"}),
-        ("--host h -Da=b word", {"a": "b"}),
+        ("-Da=b word -Dc=d", {"a": "b"}),
+        ("--host h -Da=b", {}),
         ("-Da=$HOME", {"a": "$HOME"}),
         ("-Da='open", {}),
         ("", {}),
         ("-D", {}),
     ],
 )
-def test_properties_are_found_among_other_arguments(line: str, expected: dict[str, str]) -> None:
+def test_properties_are_read_up_to_the_first_other_word(
+    line: str, expected: dict[str, str]
+) -> None:
     assert parse_dynamic_properties(line) == expected
