@@ -121,16 +121,19 @@ class FlinkJudge:
         self._jvm = self._start()
         try:
             self._gateway = self._connect(self._jvm)
+            self._prepare(self._gateway.jvm)
         except BaseException:
             self._end()
             raise
-        jvm = self._gateway.jvm
+        return self
+
+    def _prepare(self, jvm: Any) -> None:
+        """Looks up once what every question needs."""
         flink = jvm.org.apache.flink
         self._configuration = flink.configuration
         self._memory_size = flink.configuration.MemorySize
         self._time_utils = flink.util.TimeUtils
         self._lines = jvm.java.util.regex.Pattern.compile("\0")
-        self._string = jvm.java.lang.String
         self._json = flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper()
         # NaN and the infinities must not come back as strings.
         quoting = flink.shaded.jackson2.com.fasterxml.jackson.core.JsonGenerator.Feature
@@ -141,7 +144,6 @@ class FlinkJudge:
         self._conf_data = self._class("org.apache.flink.configuration.Configuration")
         self._conf_data = self._conf_data.getDeclaredField("confData")
         self._conf_data.setAccessible(True)
-        return self
 
     def __exit__(
         self,

@@ -8,6 +8,7 @@ few, or too many. Some get a small error, which makes the total disagree; some a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -29,6 +30,7 @@ class Case:
     dynamic: dict[str, str] = field(default_factory=dict)
 
 
+@cache
 def sizes(least: int, most: int) -> SearchStrategy[int]:
     """Bytes between two numbers of MiB: mostly whole MiB, sometimes odd."""
     whole = st.integers(least, most).map(lambda mebibytes: mebibytes * MIB)
@@ -36,6 +38,7 @@ def sizes(least: int, most: int) -> SearchStrategy[int]:
     return st.one_of(whole, whole, odd)
 
 
+@cache
 def maybe(chance: float) -> SearchStrategy[bool]:
     """True with this chance, in hundredths."""
     return st.integers(0, 99).map(lambda number: number < chance * 100)
@@ -50,7 +53,6 @@ FRACTIONS: SearchStrategy[SettingValue] = st.one_of(
 BAD_FRACTIONS = (1.0, "1", "-0.1", "a", "", "NaN", "1.5", "0,1")
 
 
-@st.composite
 def notation(draw: DrawFn, size: int) -> SettingValue:
     """One of the ways to write a size; a number of bytes may be a number of YAML."""
     factor = draw(st.sampled_from([unit for unit in UNITS if size % unit == 0]))
@@ -60,7 +62,6 @@ def notation(draw: DrawFn, size: int) -> SettingValue:
     return f"{size // factor}{draw(st.sampled_from(['', ' ']))}{unit}"
 
 
-@st.composite
 def written(draw: DrawFn, size: int, wrong: float = 0.03) -> SettingValue:
     """A size written down, seldom one that is a little off, very seldom one that is none."""
     chance = draw(st.integers(0, 999))
@@ -68,35 +69,33 @@ def written(draw: DrawFn, size: int, wrong: float = 0.03) -> SettingValue:
         size = max(0, size + draw(st.sampled_from([-MIB, -1, 1, MIB, 512 * MIB])))
     elif chance < wrong * 1000 + 8:
         return draw(st.sampled_from(BAD_SIZES))
-    return draw(notation(size))
+    return notation(draw, size)
 
 
-@st.composite
 def fraction(draw: DrawFn) -> SettingValue:
     """A fraction, seldom one that is none."""
     return draw(st.sampled_from(BAD_FRACTIONS) if draw(maybe(0.04)) else FRACTIONS)
 
 
-@st.composite
 def jvm_settings(draw: DrawFn, prefix: str, flink: int, totals: set[str]) -> Settings:
     """Metaspace, overhead and the total process memory around a total Flink memory."""
     settings: Settings = {}
     metaspace = 256 * MIB
     if draw(maybe(0.4)):
         metaspace = draw(sizes(0, 400))
-        settings[f"{prefix}.jvm-metaspace.size"] = draw(written(metaspace))
+        settings[f"{prefix}.jvm-metaspace.size"] = written(draw, metaspace)
     least, most = 192 * MIB, 1024 * MIB
     if draw(maybe(0.3)):
         least = draw(sizes(0, 300))
-        settings[f"{prefix}.jvm-overhead.min"] = draw(written(least))
+        settings[f"{prefix}.jvm-overhead.min"] = written(draw, least)
     if draw(maybe(0.3)):
         most = max(least, draw(sizes(100, 1500)))
-        settings[f"{prefix}.jvm-overhead.max"] = draw(written(most))
+        settings[f"{prefix}.jvm-overhead.max"] = written(draw, most)
     if draw(maybe(0.3)):
-        settings[f"{prefix}.jvm-overhead.fraction"] = draw(fraction())
+        settings[f"{prefix}.jvm-overhead.fraction"] = fraction(draw)
     if "process" in totals:
         overhead = draw(st.one_of(st.integers(least, max(least, most)), st.just(least)))
-        settings[f"{prefix}.process.size"] = draw(written(flink + metaspace + overhead))
+        settings[f"{prefix}.process.size"] = written(draw, flink + metaspace + overhead)
     return settings
 
 
@@ -109,7 +108,6 @@ TOTALS = st.sampled_from(
 )
 
 
-@st.composite
 def jobmanager(draw: DrawFn, version: str) -> Settings:
     """Options of a JobManager."""
     totals = draw(TOTALS)
@@ -118,31 +116,29 @@ def jobmanager(draw: DrawFn, version: str) -> Settings:
     prefix = "jobmanager.memory"
     if draw(maybe(0.4)):
         off_heap = draw(sizes(0, 600))
-        settings[f"{prefix}.off-heap.size"] = draw(written(off_heap))
+        settings[f"{prefix}.off-heap.size"] = written(draw, off_heap)
     if "fine" in totals:
-        settings[f"{prefix}.heap.size"] = draw(written(heap))
+        settings[f"{prefix}.heap.size"] = written(draw, heap)
     if "flink" in totals:
-        settings[f"{prefix}.flink.size"] = draw(written(heap + off_heap))
-    settings |= draw(jvm_settings(prefix, heap + off_heap, totals))
+        settings[f"{prefix}.flink.size"] = written(draw, heap + off_heap)
+    settings |= jvm_settings(draw, prefix, heap + off_heap, totals)
     if draw(maybe(0.2)):
         limits = st.sampled_from([True, False, "true", "TRUE", "false", "yes", 1])
         settings[f"{prefix}.enable-jvm-direct-memory-limit"] = draw(limits)
-    return settings | draw(legacy_heap("jobmanager.heap", version))
+    return settings | legacy_heap(draw, "jobmanager.heap", version)
 
 
-@st.composite
 def legacy_heap(draw: DrawFn, prefix: str, version: str) -> Settings:
     """The options of Flink 1.9, which mean something up to 1.20."""
     settings: Settings = {}
     chance = 0.3 if version.startswith("1.") else 0.05
     if draw(maybe(chance)):
-        settings[f"{prefix}.size"] = draw(written(draw(sizes(500, 4000))))
+        settings[f"{prefix}.size"] = written(draw, draw(sizes(500, 4000)))
     if draw(maybe(chance / 2)):
         settings[f"{prefix}.mb"] = draw(st.sampled_from([-1, 0, 1024, "2048", "1g"]))
     return settings
 
 
-@st.composite
 def taskmanager(draw: DrawFn, version: str) -> Settings:
     """Options of a TaskManager."""
     totals = draw(TOTALS)
@@ -152,25 +148,24 @@ def taskmanager(draw: DrawFn, version: str) -> Settings:
     for name in parts:
         if draw(maybe(0.3)):
             parts[name] = draw(sizes(0, 300))
-            settings[f"{prefix}.{name}.size"] = draw(written(parts[name]))
+            settings[f"{prefix}.{name}.size"] = written(draw, parts[name])
     heap, managed, network = draw(sizes(0, 2000)), draw(sizes(0, 2000)), draw(sizes(64, 500))
     flink = sum(parts.values()) + heap + managed + network
     if "fine" in totals or draw(maybe(0.1)):
-        settings[f"{prefix}.task.heap.size"] = draw(written(heap))
+        settings[f"{prefix}.task.heap.size"] = written(draw, heap)
     if "fine" in totals or draw(maybe(0.2)):
         key = draw(st.sampled_from([f"{prefix}.managed.size"] * 4 + [f"{prefix}.size"]))
-        settings[key] = draw(written(managed))
+        settings[key] = written(draw, managed)
     if "flink" in totals:
-        settings[f"{prefix}.flink.size"] = draw(written(flink))
+        settings[f"{prefix}.flink.size"] = written(draw, flink)
     if draw(maybe(0.2)):
-        settings[f"{prefix}.managed.fraction"] = draw(fraction())
-    settings |= draw(jvm_settings(prefix, flink, totals))
-    settings |= draw(network_settings(network, version))
-    settings |= draw(legacy_heap("taskmanager.heap", version))
-    return settings | draw(resources())
+        settings[f"{prefix}.managed.fraction"] = fraction(draw)
+    settings |= jvm_settings(draw, prefix, flink, totals)
+    settings |= network_settings(draw, network, version)
+    settings |= legacy_heap(draw, "taskmanager.heap", version)
+    return settings | resources(draw)
 
 
-@st.composite
 def network_settings(draw: DrawFn, network: int, version: str) -> Settings:
     """Limits around a size of network memory, under new and old keys, or a number of buffers."""
     settings: Settings = {}
@@ -178,11 +173,11 @@ def network_settings(draw: DrawFn, network: int, version: str) -> Settings:
         st.sampled_from(["taskmanager.memory.network"] * 4 + ["taskmanager.network.memory"])
     )
     if draw(maybe(0.2)):
-        settings[f"{prefix}.min"] = draw(written(draw(st.sampled_from([0, network // 2, network]))))
+        settings[f"{prefix}.min"] = written(draw, draw(st.sampled_from([0, network // 2, network])))
     if draw(maybe(0.2)):
-        settings[f"{prefix}.max"] = draw(written(draw(st.sampled_from([network, 2 * network]))))
+        settings[f"{prefix}.max"] = written(draw, draw(st.sampled_from([network, 2 * network])))
     if draw(maybe(0.2)):
-        settings[f"{prefix}.fraction"] = draw(fraction())
+        settings[f"{prefix}.fraction"] = fraction(draw)
     if draw(maybe(0.25 if version.startswith("1.") else 0.05)):
         buffers = st.one_of(st.integers(0, 20_000), st.sampled_from(["2048", -1, "many"]))
         settings["taskmanager.network.numberOfBuffers"] = draw(buffers)
@@ -192,7 +187,6 @@ def network_settings(draw: DrawFn, network: int, version: str) -> Settings:
     return settings
 
 
-@st.composite
 def resources(draw: DrawFn) -> Settings:
     """Slots, CPU cores and external resources."""
     settings: Settings = {}
@@ -227,8 +221,7 @@ def resources(draw: DrawFn) -> Settings:
 @st.composite
 def cases(draw: DrawFn, process: Process, version: str) -> Case:
     """Options of one process, some in the file and some on the command line."""
-    strategy = jobmanager(version) if process == "jobmanager" else taskmanager(version)
-    settings = draw(strategy)
+    settings = (jobmanager if process == "jobmanager" else taskmanager)(draw, version)
     case = Case()
     everything_from = draw(st.sampled_from(["file", "-D", "both"]))
     for key, value in settings.items():

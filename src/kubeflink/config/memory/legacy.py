@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from kubeflink.config.configuration import Configuration
 from kubeflink.config.memory.sizes import readable, size_of
 from kubeflink.config.options import jobmanager, taskmanager
-from kubeflink.config.options.kinds import INTEGER
-from kubeflink.config.options.option import Option, option
+from kubeflink.config.options.option import Option
 from kubeflink.config.units import parse_memory
 from kubeflink.errors import ConfigurationError
-
-NUMBER_OF_BUFFERS = option("taskmanager.network.numberOfBuffers", INTEGER, 2048, until=(1, 20))
 
 _SMALLEST_SEGMENT = 4096
 _LARGEST_SEGMENT = 2**31 - 1
@@ -79,22 +76,21 @@ def network_buffers(settings: Configuration) -> int | None:
 
     Any of the newer network options switches this off.
     """
+    buffers = taskmanager.NETWORK_NUMBER_OF_BUFFERS
     newer = (
         taskmanager.MEMORY_NETWORK_MIN,
         taskmanager.MEMORY_NETWORK_MAX,
         taskmanager.MEMORY_NETWORK_FRACTION,
     )
     if (
-        not NUMBER_OF_BUFFERS.exists_in(settings.version)
-        or not settings.contains(NUMBER_OF_BUFFERS)
+        not buffers.exists_in(settings.version)
+        or not settings.contains(buffers)
         or any(settings.contains(each) for each in newer)
     ):
         return None
-    number = settings.get(NUMBER_OF_BUFFERS)
+    number = settings.get(buffers)
     if number < 0:
-        raise ConfigurationError(
-            f"{NUMBER_OF_BUFFERS.key} is negative", option=NUMBER_OF_BUFFERS.key
-        )
+        raise ConfigurationError(f"{buffers.key} is negative", option=buffers.key)
     return number * _segment_size(settings)
 
 

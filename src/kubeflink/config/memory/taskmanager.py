@@ -253,12 +253,12 @@ def _network_range(settings: Configuration) -> Range:
 
 def _check_network(settings: Configuration, network: int) -> None:
     buffers = network_buffers(settings)
-    allowed = buffers == network if buffers is not None else None
-    limits = None if buffers is not None else _network_range(settings)
-    if limits is not None:
-        allowed = limits.holds(network)
+    if buffers is not None:
+        allowed, wanted = network == buffers, f"the configured {readable(buffers)}"
+    else:
+        limits = _network_range(settings)
+        allowed, wanted = limits.holds(network), f"within {limits}"
     if not allowed:
-        wanted = f"within {limits}" if buffers is None else f"the configured {readable(buffers)}"
         raise ConfigurationError(
             f"what the other sizes leave for the TaskManager's network memory"
             f" ({readable(network)}) is not {wanted}",
