@@ -116,6 +116,11 @@ class Container:
         """The container's name."""
         return self.view.name
 
+    @property
+    def group(self) -> int | None:
+        """The process group that runs for it now."""
+        return None if self._process is None else self._process.identity.pid
+
     async def run(self) -> int:
         """Keep the container as its restart policy wants it; returns its last exit code.
 

@@ -19,6 +19,7 @@ from kubeflink.local.pods import PodContext, PodWorker, flink_script
 from kubeflink.local.processes import kill_recorded
 from kubeflink.local.readiness import Readiness
 from kubeflink.local.seats import Seats
+from kubeflink.local.sockets import listens
 from kubeflink.objects import JsonObject
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class Kubelet:
             store=store,
             events=EventRecorder(store, "kubelet", NODE_NAME),
             seats=seats,
-            becomes_ready=Readiness(self.real_port).wait,
+            becomes_ready=Readiness(self.real_port, self._is_own_port).wait,
         )
         self._workers: dict[str, PodWorker] = {}
         self._names: dict[tuple[str, str], str] = {}
@@ -174,6 +175,13 @@ class Kubelet:
             if port == name or (number is not None and number == _number_of(pod, name)):
                 return real
         return number
+
+    def _is_own_port(self, pod: JsonObject, port: int) -> bool:
+        """Whether the pod itself listens there; only on the host network it could be another."""
+        if not pod["spec"].get("hostNetwork"):
+            return True
+        worker = self._workers.get(objects.uid_of(pod))
+        return worker is not None and any(listens(group, port) for group in worker.groups())
 
     async def _announced_port(self, pod: JsonObject, name: str) -> int | None:
         labels = objects.labels_of(pod)

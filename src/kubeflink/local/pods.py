@@ -76,6 +76,11 @@ class PodWorker:
                 return each.view
         return None
 
+    def groups(self) -> list[int]:
+        """The process groups that run for this pod."""
+        found = (container.group for container in (*self._init, *self._main))
+        return [group for group in found if group is not None]
+
     def update(self, pod: JsonObject) -> None:
         """The pod was changed in the store."""
         self.pod = pod

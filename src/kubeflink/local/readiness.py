@@ -17,6 +17,9 @@ from kubeflink.objects import JsonObject
 PortOf = Callable[[JsonObject, int | str], Awaitable[int | None]]
 """Given a pod and one of its ports by number or name, the real port; None if it has none (yet)."""
 
+IsOwnPort = Callable[[JsonObject, int], bool]
+"""Whether a real port is one on which this pod's own processes listen."""
+
 _INTERVAL = 0.2  # seconds between two looks
 _ANSWER_TIMEOUT = 5.0
 _REST_PORT_NAME = "rest"
@@ -25,8 +28,9 @@ _REST_PORT_NAME = "rest"
 class Readiness:
     """Looks at containers until they are ready."""
 
-    def __init__(self, port_of: PortOf) -> None:
+    def __init__(self, port_of: PortOf, is_own_port: IsOwnPort) -> None:
         self._port_of = port_of
+        self._is_own_port = is_own_port
 
     async def wait(self, pod: JsonObject, container: JsonObject) -> None:
         """Return when the container is ready; to be cancelled when it ends before."""
@@ -46,7 +50,8 @@ class Readiness:
         await asyncio.sleep(float(probe.get("initialDelaySeconds") or 0))
         while True:
             number = await self._port_of(pod, port)
-            if number is not None and await _answers(number, path):
+            is_own = number is not None and self._is_own_port(pod, number)
+            if number is not None and is_own and await _answers(number, path):
                 return
             await asyncio.sleep(_INTERVAL)
 

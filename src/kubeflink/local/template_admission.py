@@ -10,7 +10,7 @@ labels and annotations are merged with Flink's on top, and what Flink sets by it
 from __future__ import annotations
 
 from kubeflink import objects
-from kubeflink.apiserver import statuses
+from kubeflink.apiserver import defaults, statuses
 from kubeflink.apiserver.admission import AdmissionRequest
 from kubeflink.apiserver.metadata import copy_json
 from kubeflink.config.yaml import load_core
@@ -45,6 +45,8 @@ class TaskManagerTemplateAdmission:
             merged = merge_template(template, request.object)
             request.object["metadata"] = merged["metadata"]
             request.object["spec"] = merged["spec"]
+            # The server's own defaults were filled in before; what the template added has none yet.
+            defaults.fill_in(objects.PODS, request.object)
 
 
 def _template_text(request: AdmissionRequest) -> str | None:

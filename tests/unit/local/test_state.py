@@ -1,0 +1,100 @@
+"""The directory of an embedded cluster: names, locks, what is left over."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from kubeflink.errors import LocalError
+from kubeflink.local.leftovers import collect_leftovers
+from kubeflink.local.state import (
+    StateDirectory,
+    ephemeral_leftovers,
+    is_locked,
+    locked,
+    named,
+    new_ephemeral,
+    read_json,
+    state_home,
+    write_file,
+    write_json,
+)
+
+
+def test_state_lies_where_xdg_says(tmp_path: Path) -> None:
+    assert state_home({"XDG_STATE_HOME": "/x"}) == Path("/x/kubeflink")
+    assert state_home({"HOME": "/home/me"}) == Path("/home/me/.local/state/kubeflink")
+    assert named("a", {"XDG_STATE_HOME": "/x"}).root == Path("/x/kubeflink/a")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden"])
+def test_a_name_stays_inside_the_state_home(name: str) -> None:
+    with pytest.raises(LocalError):
+        named(name, {"XDG_STATE_HOME": "/x"})
+
+
+def test_only_one_server_at_a_time(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "a")
+    assert not is_locked(directory)
+    directory.create()
+    with locked(directory):
+        assert is_locked(directory)
+        with pytest.raises(LocalError, match="already running"), locked(directory):
+            pass
+    assert not is_locked(directory)
+
+
+def test_directory_and_token_are_for_their_owner_alone(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "a")
+    directory.create()
+    assert directory.token() == directory.token() != ""
+    assert stat.S_IMODE(directory.root.stat().st_mode) == 0o700
+    assert stat.S_IMODE(directory.token_file.stat().st_mode) == 0o600
+
+
+def test_an_ephemeral_directory_is_gone_in_the_end(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    with new_ephemeral(environ) as directory:
+        assert directory.is_ephemeral
+        assert ephemeral_leftovers(environ) == []
+    assert not directory.root.exists()
+
+
+def test_what_a_killed_demo_left_is_collected_and_nothing_else(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    named("mine", environ).create()
+    left = named("demo-left", environ)
+    left.create()
+    left.ephemeral_marker.touch()
+    with new_ephemeral(environ) as living:
+        collect_leftovers(environ)
+        assert living.root.is_dir()
+    assert not left.root.exists()
+    assert named("mine", environ).root.is_dir()
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    write_file(file, "old")
+    write_file(file, "new", mode=0o600)
+    assert file.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_json_that_is_none_reads_as_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    assert read_json(file) is None
+    write_json(file, {"a": 1})
+    assert read_json(file) == {"a": 1}
+    file.write_text("{")
+    assert read_json(file) is None
+
+
+def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    with pytest.raises((LocalError, NotADirectoryError)):
+        StateDirectory(blocked / "a").create()
