@@ -13,16 +13,11 @@ from typing import Any
 from kubeflink.config import Configuration
 from kubeflink.config.options import deployment, jobmanager, kubernetes, rest, security, taskmanager
 from kubeflink.config.options.option import Option
-from kubeflink.config.values import text_of
-from kubeflink.config.versions import FLINK_CONF_YAML
-from kubeflink.config.yaml_flow import flow_text
 from kubeflink.spec import names
 from kubeflink.spec.inputs import Inputs
 from kubeflink.spec.parameters import is_high_availability_on
 
 MOUNTED_KEYTAB_DIRECTORY = "/opt/kerberos/kerberos-keytab"
-
-MOUNTED_FILE = "the mounted configuration file"
 
 _CLIENT_ONLY: tuple[Option[Any], ...] = (
     kubernetes.CONFIG_FILE,
@@ -56,18 +51,3 @@ def jobmanager_address(configuration: Configuration) -> str:
 def mounted_keytab(file_name: str) -> str:
     """Where the keytab is in the pods."""
     return f"{MOUNTED_KEYTAB_DIRECTORY}/{file_name}"
-
-
-def as_read_in_the_cluster(configuration: Configuration) -> Configuration:
-    """The configuration as a process of the cluster reads it from the mounted file.
-
-    Lists have become the text that Flink makes of a YAML list. `flink-conf.yaml` loses what its
-    reader takes for a comment, blanks around values, and keys whose value is empty.
-    """
-    texts = {key: text_of(value) for key, value in configuration.items()}
-    if configuration.file_name == FLINK_CONF_YAML:
-        texts = {key: text.partition("#")[0].strip() for key, text in texts.items()}
-        empty = [key for key, text in texts.items() if not text]
-        return configuration.with_values(texts, MOUNTED_FILE).without(*empty)
-    lists = {k: flow_text(list(v)) for k, v in configuration.items() if isinstance(v, tuple)}
-    return configuration.with_values(lists, MOUNTED_FILE)

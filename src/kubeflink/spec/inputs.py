@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 from kubeflink.config import Configuration, Notice
 from kubeflink.config.options import kubernetes, security
 from kubeflink.errors import ConfigurationError, TemplateError
-from kubeflink.spec.pod_template import PodTemplate, read_pod_template
+from kubeflink.spec.pod_template import PodTemplate
 
 CONSOLE_LOGGING_FILES = ("logback-console.xml", "log4j-console.properties")
 """The files that the images' start scripts use: logging to the console."""
@@ -124,6 +123,8 @@ _DEFAULT_LOGGING = "log4j-console.properties"
 
 
 def _default_logging() -> str:
+    from importlib import resources
+
     return (resources.files("kubeflink.spec") / _DEFAULT_LOGGING).read_text(encoding="utf-8")
 
 
@@ -208,6 +209,10 @@ def _templates(
         configuration.get(kubernetes.POD_TEMPLATE_FILE_JOBMANAGER),
         configuration.get(kubernetes.POD_TEMPLATE_FILE_TASKMANAGER),
     ]
+    if not any((*paths, default)):
+        return None, None
+    from kubeflink.spec.template_reader import read_pod_template
+
     read: dict[str, PodTemplate] = {}
     for path in (*paths, default):
         if path and path not in read:

@@ -12,7 +12,6 @@ the longest derived name, a TaskManager pod's `<id>-taskmanager-<attempt>-<index
 from __future__ import annotations
 
 import re
-import secrets
 
 from kubeflink.errors import ConfigurationError
 
@@ -89,6 +88,8 @@ def _suggestion(cluster_id: str) -> str:
 
 def random_cluster_id() -> str:
     """A cluster id that is not in use: 45 characters, of which 31 are random hex digits."""
+    import secrets
+
     return RANDOM_CLUSTER_ID_PREFIX + secrets.token_hex(16)[:31]
 
 

@@ -35,7 +35,7 @@ from kubeflink.config.yaml_flow import flow_text
 from kubeflink.objects import JsonObject, owner_reference
 from kubeflink.spec import names
 from kubeflink.spec.client import deployment_target
-from kubeflink.spec.cluster_side import as_read_in_the_cluster, cluster_side_configuration
+from kubeflink.spec.cluster_side import cluster_side_configuration
 from kubeflink.spec.decorators.cmd_taskmanager import TaskManagerCommand
 from kubeflink.spec.decorators.decorator import Step
 from kubeflink.spec.decorators.env_secrets import EnvSecrets
@@ -70,6 +70,7 @@ TASKMANAGER_DECORATORS: tuple[Callable[[TaskManagerParameters], Step], ...] = (
 """All steps from a pod template to a TaskManager, in the order in which they work."""
 
 EMBEDDED_TARGET = "embedded"
+MOUNTED_FILE = "the mounted configuration file"
 PYTHON_JAR_DIRECTORY = "/opt/flink/opt"
 
 
@@ -127,7 +128,7 @@ def decorate_taskmanager(
     inputs: Inputs,
 ) -> tuple[JsonObject, FlinkPod]:
     """The pod as an object, and as the decorators left it, with their notices. Pure."""
-    mounted = as_read_in_the_cluster(cluster_side_configuration(configuration, inputs))
+    mounted = as_read(cluster_side_configuration(configuration, inputs))
     running = running_configuration(mounted, address)
     pod_name = names.taskmanager_pod_name(running.get(kubernetes.CLUSTER_ID) or "", attempt, index)
     own = running.with_values({taskmanager.RESOURCE_ID.key: pod_name})
@@ -155,6 +156,21 @@ def difference(mounted: Configuration, own: Configuration) -> str:
 
 
 # --- the JobManager's configuration when it runs ---------------------------------------------
+
+
+def as_read(configuration: Configuration) -> Configuration:
+    """The configuration as a process of the cluster reads it from the mounted file.
+
+    Lists have become the text that Flink makes of a YAML list. `flink-conf.yaml` loses what its
+    reader takes for a comment, blanks around values, and keys whose value is empty.
+    """
+    texts = {key: text_of(value) for key, value in configuration.items()}
+    if configuration.file_name == FLINK_CONF_YAML:
+        texts = {key: text.partition("#")[0].strip() for key, text in texts.items()}
+        empty = [key for key, text in texts.items() if not text]
+        return configuration.with_values(texts, MOUNTED_FILE).without(*empty)
+    lists = {k: flow_text(list(v)) for k, v in configuration.items() if isinstance(v, tuple)}
+    return configuration.with_values(lists, MOUNTED_FILE)
 
 
 def running_configuration(mounted: Configuration, address: JobManagerAddress) -> Configuration:

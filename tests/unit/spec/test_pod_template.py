@@ -8,8 +8,9 @@ import pytest
 
 from kubeflink.config import FlinkVersion
 from kubeflink.errors import TemplateError
-from kubeflink.spec.pod_template import PodTemplate, read_pod_template
+from kubeflink.spec.pod_template import PodTemplate
 from kubeflink.spec.schema import pod_schema
+from kubeflink.spec.template_reader import read_pod_template
 
 NEW, OLD = FlinkVersion.parse("2.3"), FlinkVersion.parse("1.17")
 

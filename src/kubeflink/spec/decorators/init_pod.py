@@ -6,7 +6,6 @@ set, then the template, then the option's default (`KubernetesUtils.resolveUserD
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -105,6 +104,8 @@ def unknown_fields(what: str, fields: Mapping[str, str], known: tuple[str, ...])
     """A remark for each field that is left out, with the nearest known one."""
     for name in fields:
         if name not in known:
+            import difflib
+
             near = difflib.get_close_matches(name, known, n=1)
             advice = f" (did you mean {near[0]}?)" if near else ""
             yield f"a {what} has no field {name!r}; it is left out{advice}"
