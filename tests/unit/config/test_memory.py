@@ -213,3 +213,17 @@ def test_fractions_have_the_precision_of_a_java_float() -> None:
 )
 def test_sizes_in_messages_are_exact(size: int, text: str) -> None:
     assert readable(size) == text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("jobmanager.memory.enable-jvm-direct-memory-limit", "yes"),
+        ("taskmanager.numberOfTaskSlots", "0"),
+    ],
+)
+def test_what_would_fail_in_a_pod_is_refused_before_deploying(key: str, value: str) -> None:
+    settings = BOTH | {"taskmanager.cpu.cores": "1", key: value}
+
+    with pytest.raises(ConfigurationError, match=key):
+        cluster_specification(configuration(settings))
