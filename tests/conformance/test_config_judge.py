@@ -33,6 +33,8 @@ from kubeflink.config.yaml import load_core
 from kubeflink.errors import ConfigurationError
 from support.judge import FlinkJudge, Refusal
 
+pytestmark = pytest.mark.flink
+
 EXAMPLES = 200
 SHIPPED = 600
 
@@ -157,9 +159,10 @@ def comparable(value: Any) -> Any:
     return str(value) if isinstance(value, float) and math.isnan(value) else value
 
 
-# What a text of a list or a map is made of: words, delimiters, quotes, blanks, YAML's characters.
+# What a text of a list or a map is made of: words, delimiters, quotes, blanks, YAML's characters
+# (but for anchors, which libyaml names differently).
 PIECES = st.sampled_from(
-    [*"abk", "1", "yes", "1e3", "~", *";:,'\"{}[]-#&*!|>%?=", " ", "  ", "\n", ": ", ", ", "- "]
+    [*"abk", "1", "yes", "1e3", "~", *";:,'\"{}[]-#!|>%?=", " ", "  ", "\n", ": ", ", ", "- "]
 )
 STRUCTURED = st.lists(PIECES, max_size=14).map("".join)
 WELL_FORMED = st.sampled_from(

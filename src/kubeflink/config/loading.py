@@ -16,6 +16,7 @@ from typing import Any
 from kubeflink.config.configuration import Configuration, Entry
 from kubeflink.config.java_text import java_trim
 from kubeflink.config.options.catalogue import find
+from kubeflink.config.options.kinds import MAP, MAPS, STRINGS, Kind, Reading
 from kubeflink.config.review import review
 from kubeflink.config.values import Value, text_of_keyword
 from kubeflink.config.versions import (
@@ -63,11 +64,12 @@ def load(
     if directory is not None:
         file_name, entries = _read_directory(directory, imitated, notices)
     entries |= _dynamic_entries(dynamic, imitated, notices)
+    reading = Reading(imitated, standard_yaml=file_name != FLINK_CONF_YAML)
     for key, value in (overrides or {}).items():
         if value is None:
             entries.pop(key, None)
         else:
-            entries[key] = Entry(_keyword(key, value), KEYWORD)
+            entries[key] = Entry(_keyword(key, value, reading), KEYWORD)
     configuration = Configuration(
         entries, version=imitated, conf_dir=directory, file_name=file_name
     ).with_notices(*notices)
@@ -254,8 +256,39 @@ def _bare(key: str, version: FlinkVersion) -> str:
     return "true"
 
 
-def _keyword(key: str, value: object) -> str:
+def _keyword(key: str, value: object, reading: Reading) -> str:
+    """The text of a keyword value that this version reads as that value again.
+
+    Flink's own notation is preferred because people know it. Where a text in it would be taken for
+    YAML (a list whose only piece is `[a]`), YAML is written.
+    """
     try:
-        return text_of_keyword(value)
+        text = text_of_keyword(value)
     except TypeError as error:
         raise ConfigurationError(f"{key}: {error}", option=key, origin=KEYWORD) from error
+    kind: Kind[Any]
+    meant: Any
+    if isinstance(value, Mapping):
+        kind, meant = MAP, _texts(value)
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
+        kind, meant = MAPS, tuple(_texts(item) for item in value)
+    elif isinstance(value, list | tuple):
+        kind, meant = STRINGS, tuple(text_of_keyword(item) for item in value)
+    else:
+        return text
+    if not reading.standard_yaml or _reads_back(kind, text, reading, meant):
+        return text
+    from kubeflink.config.yaml_flow import flow_text
+
+    return flow_text(meant)
+
+
+def _reads_back(kind: Kind[Any], text: str, reading: Reading, meant: Any) -> bool:
+    try:
+        return bool(kind.read(text, reading) == meant)
+    except ValueError:
+        return False
+
+
+def _texts(mapping: Any) -> dict[str, str]:
+    return {text_of_keyword(key): text_of_keyword(item) for key, item in mapping.items()}

@@ -109,6 +109,8 @@ def _load(text: str, source: str, resolve: Callable[[str], Scalar], *, merges: b
 
 
 _TAGS = "tag:yaml.org,2002:"
+# Reached lists and mappings count each time that an alias leads to them, as they would be copied.
+_MOST_ALIASES = 1000
 _PLAIN = "plain"
 """The tag that our loader gives to a plain scalar without a tag; its meaning is decided later."""
 
@@ -137,14 +139,32 @@ class _Builder:
         self.lines: dict[Path, int] = {}
         self._resolve = resolve
         self._merges = merges
+        self._open: set[int] = set()
+        self._seen: set[int] = set()
+        self._aliases = 0
 
     def value(self, node: Node, path: Path) -> Any:
         self.lines[path] = node.start_mark.line + 1
+        if node.id == "scalar":
+            return self._scalar(node)
+        self._count_aliases(node)
+        self._open.add(id(node))
         if node.id == "mapping":
-            return self._mapping(node, path)
-        if node.id == "sequence":
-            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node)
+            value: Any = self._mapping(node, path)
+        else:
+            value = [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        self._open.discard(id(node))
+        return value
+
+    def _count_aliases(self, node: Node) -> None:
+        """Refuse what would never end, or be larger than it looks by orders of magnitude."""
+        if id(node) in self._open:
+            raise self._error("an alias leads to something that contains itself", node)
+        if id(node) in self._seen:
+            self._aliases += 1
+            if self._aliases > _MOST_ALIASES:
+                raise self._error("there are too many aliases of lists and mappings", node)
+        self._seen.add(id(node))
 
     def _mapping(self, node: Node, path: Path) -> dict[Any, Any]:
         result: dict[Any, Any] = {}
