@@ -29,7 +29,7 @@ _UNCLOSED = {"'": "string", "`": "quoted name", "/*": "comment"}
 
 _NO_RESULT = re.compile(r"\s*(SELECT|WITH|VALUES|SHOW|DESCRIBE|DESC|EXPLAIN)\b", re.IGNORECASE)
 _STATEMENT_SET = re.compile(
-    r"\s*(?:EXECUTE\s+STATEMENT\s+SET\s+BEGIN|BEGIN\s+STATEMENT\s+SET|BEGIN|END"
+    r"\A\s*(?:EXECUTE\s+STATEMENT\s+SET\s+BEGIN|BEGIN\s+STATEMENT\s+SET|BEGIN|END"
     r"|EXECUTE(?=\s+INSERT\b))\b\s*",
     re.IGNORECASE,
 )

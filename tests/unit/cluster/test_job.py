@@ -109,8 +109,9 @@ async def test_not_reaching_the_cluster_says_nothing_about_the_job(
 
 
 async def test_a_cluster_that_goes_away_takes_the_outcome_with_it(
-    demo: SessionCluster, kubernetes: SmallKubernetes
+    demo: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jobs, "ANSWER_SECONDS", 0.2)
     kubernetes.behind.places.clear()
     await demo.flink()
     await kubernetes.client.delete(DEPLOYMENTS, "demo")

@@ -83,3 +83,9 @@ def test_the_runner_jar_was_built_from_the_sources_beside_it() -> None:
 
     assert f"Source-Digest: {digest}" in manifest, "run scripts/build-runner"
     assert f"{runner.MAIN_CLASS.replace('.', '/')}.class" in names
+
+
+def test_words_of_statement_sets_inside_of_statements_stay() -> None:
+    table = "CREATE TABLE t (n BIGINT) WITH ('fields.n.end' = '9', 'begin' = 'x')"
+
+    assert runnable_script(f"{table}; INSERT INTO s SELECT n FROM t;")[0] == table
