@@ -47,9 +47,12 @@ def _start(path: Path, tail_lines: int | None) -> int | None:
 
 def _read(path: Path, position: int, limit: int | None) -> bytes:
     size = _CHUNK if limit is None else min(_CHUNK, limit)
-    with path.open("rb") as file:
-        file.seek(position)
-        return file.read(size)
+    try:
+        with path.open("rb") as file:
+            file.seek(position)
+            return file.read(size)
+    except FileNotFoundError:  # its pod was removed while the log was followed
+        return b""
 
 
 def _start_of_tail(path: Path, lines: int) -> int:
