@@ -17,6 +17,7 @@ from typing import Any
 from kubeflink import errors, objects
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.faults import FaultPlan
+from kubeflink.apiserver.reviews import Attributes
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore
 from kubeflink.kube.access import ClusterAccess
@@ -44,6 +45,57 @@ class Behind:
 
 
 @dataclass
+class Rights:
+    """An authorizer: everything is allowed but what is named, such as `create services/proxy`."""
+
+    denied: set[str] = field(default_factory=set)
+
+    def allows(self, attributes: Attributes) -> bool:
+        resource = "/".join(filter(None, [attributes.resource, attributes.subresource]))
+        return f"{attributes.verb} {resource}" not in self.denied
+
+
+@dataclass
+class Pods:
+    """A pod backend: the lines that a test lets pods log, and where their ports lead to."""
+
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    place: tuple[str, int] | None = None
+
+    async def log(
+        self,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        tail_lines: int | None = None,
+        follow: bool = False,
+        previous: bool = False,
+        since_seconds: int | None = None,
+        limit_bytes: int | None = None,
+    ) -> AsyncIterator[bytes]:
+        if pod not in self.lines:
+            raise errors.BadRequestError(f"container in pod {pod} is waiting to start", code=400)
+        position = 0 if tail_lines is None else max(0, len(self.lines[pod]) - tail_lines)
+        while True:
+            is_last = not follow or pod in self.ended
+            for line in self.lines[pod][position:]:
+                yield f"{line}\n".encode()
+                position += 1
+            if is_last:
+                return
+            await asyncio.sleep(0.02)
+
+    async def connect(
+        self, namespace: str, pod: str, port: int
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self.place is None:
+            raise ConnectionRefusedError(f"nobody listens on {port}")
+        return await asyncio.open_connection(*self.place)
+
+
+@dataclass
 class SmallKubernetes:
     """One API server, its store and a client of it."""
 
@@ -52,6 +104,37 @@ class SmallKubernetes:
     client: KubeClient
     behind: Behind
     faults: FaultPlan
+    rights: Rights
+    pods: Pods
+
+    async def add_pod(
+        self,
+        name: str,
+        status: JsonObject,
+        *,
+        component: str = "jobmanager",
+        image: str = "flink:9.9",
+    ) -> None:
+        """A pod of the cluster `demo`."""
+        container = {
+            "name": "flink-main-container",
+            "image": image,
+            "ports": [{"name": "rest", "containerPort": 8081}],
+            "resources": {"limits": {"memory": "1728Mi"}},
+        }
+        pod = {
+            "metadata": {"name": name, "labels": {**FLINK_LABELS, "component": component}},
+            "spec": {"containers": [container]},
+        }
+        await self.add(objects.PODS, pod)
+        await self.set_status(name, status)
+
+    async def set_status(self, name: str, status: JsonObject) -> None:
+        """What a kubelet would say about a pod."""
+        pod = await self.store.get(objects.PODS, "default", name)
+        await self.store.replace(
+            objects.PODS, "default", {**pod, "status": status}, subresource="status"
+        )
 
     async def add(self, resource: Resource, obj: JsonObject, namespace: str = "default") -> Any:
         where = namespace if resource.namespaced else None
@@ -93,15 +176,17 @@ class SmallKubernetes:
 @asynccontextmanager
 async def small_kubernetes(*, in_cluster: bool = False) -> AsyncIterator[SmallKubernetes]:
     """One of its own on a free port, ended at the end."""
-    behind, faults = Behind(), FaultPlan()
+    behind, faults, rights, pods = Behind(), FaultPlan(), Rights(), Pods()
     store = ObjectStore(namespaces=("default", "other"))
-    async with ApiServer(store, proxy=behind, faults=faults) as server:
+    async with ApiServer(
+        store, proxy=behind, faults=faults, authorizer=rights, backend=pods
+    ) as server:
         access = ClusterAccess(
             server=server.url, namespace="default", origin="a test", in_cluster=in_cluster
         )
         limits = Limits(total=5.0, first_contact=1.0, internal=2.0)
         async with KubeClient.of(access, environ={}, limits=limits) as client:
-            kubernetes = SmallKubernetes(store, server, client, behind, faults)
+            kubernetes = SmallKubernetes(store, server, client, behind, faults, rights, pods)
             collector = asyncio.create_task(kubernetes.collect_garbage(), name="collector")
             try:
                 yield kubernetes

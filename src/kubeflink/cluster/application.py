@@ -22,6 +22,7 @@ from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
+    from kubeflink.cluster.diagnosis import Diagnosis
     from kubeflink.cluster.job import JobOutcome, JobProgress
     from kubeflink.config import Configuration
     from kubeflink.rest.client import ClaimMode
@@ -156,6 +157,7 @@ class ApplicationCluster(FlinkCluster):
         check: bool = True,
         on_progress: Callable[[JobProgress], None] | None = None,
         on_stage: readiness.Progress | None = None,
+        on_trouble: Callable[[Diagnosis], None] | None = None,
     ) -> JobOutcome:
         """Waits until the program has ended, and returns how.
 
@@ -167,6 +169,11 @@ class ApplicationCluster(FlinkCluster):
         from kubeflink.cluster import ending
 
         outcome = await ending.wait_for_end(
-            self, self._client, timeout=timeout, on_progress=on_progress, on_stage=on_stage
+            self,
+            self._client,
+            timeout=timeout,
+            on_progress=on_progress,
+            on_stage=on_stage,
+            on_trouble=on_trouble,
         )
         return outcome.check() if check else outcome

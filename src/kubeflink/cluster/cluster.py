@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
-from kubeflink.cluster.endpoint import Address
+from kubeflink.cluster.endpoint import Address, Route
 from kubeflink.errors import NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import DEPLOYMENTS
@@ -23,8 +23,10 @@ from kubeflink.spec import names
 
 if TYPE_CHECKING:
     from kubeflink.cluster.description import ClusterDescription
+    from kubeflink.cluster.diagnosis import Diagnosis
     from kubeflink.cluster.job import Job
     from kubeflink.cluster.logs import LogLine
+    from kubeflink.cluster.workers import WorkerWatch
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.models import JobSummary, Overview, TaskManagerSummary
 
@@ -51,6 +53,8 @@ class FlinkCluster:
         self._client = client
         self._resources = AsyncExitStack()
         self._flink: FlinkClient | None = None
+        self.route: Route | None = None
+        """The way to the REST API, once it is in use."""
         if owns_client:
             self._resources.push_async_callback(client.close)
 
@@ -79,8 +83,8 @@ class FlinkCluster:
         It lives until `close`. Raises ClusterNotFoundError.
         """
         if self._flink is None:
-            route = await endpoint.route_to(self._client, self.name, self.namespace)
-            connection = endpoint.connect(self._client, route)
+            self.route = await endpoint.route_to(self._client, self.name, self.namespace)
+            connection = endpoint.connect(self._client, self.route)
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
 
@@ -135,6 +139,12 @@ class FlinkCluster:
         from kubeflink.cluster.job import Job
 
         return Job(self, job_id)
+
+    def watch_workers(self, on_trouble: Callable[[Diagnosis], None] | None = None) -> WorkerWatch:
+        """A watch over the TaskManager pods, for `async with`; see `workers`."""
+        from kubeflink.cluster.workers import WorkerWatch
+
+        return WorkerWatch(self._client, self.name, self.namespace, on_trouble)
 
     async def taskmanagers(self) -> tuple[TaskManagerSummary, ...]:
         """The TaskManagers that have registered; their ids are the names of their pods."""

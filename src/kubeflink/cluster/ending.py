@@ -20,11 +20,12 @@ import contextlib
 import re
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
+from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
 from kubeflink.errors import (
     ApiUnreachableError,
@@ -163,12 +164,15 @@ async def wait_for_end(
     timeout: float | None = None,
     on_progress: Callable[[JobProgress], None] | None = None,
     on_stage: readiness.Progress | None = None,
+    on_trouble: Callable[[Diagnosis], None] | None = None,
 ) -> JobOutcome:
     """The outcome of the application on this cluster; see `ApplicationCluster.wait`."""
     watch = _Watch(cluster, client, on_progress, on_stage)
     reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
     try:
-        return await watch.run(Deadline.after(timeout), timeout)
+        async with cluster.watch_workers(on_trouble) as workers:
+            outcome = await watch.run(Deadline.after(timeout), timeout)
+            return replace(outcome, troubles=workers.troubles)
     finally:
         reading.cancel()
         with contextlib.suppress(asyncio.CancelledError):

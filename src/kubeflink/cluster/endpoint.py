@@ -4,13 +4,14 @@ Two questions that Flink's client answers as one. The *address* is what a user m
 browser; it depends on the type of the live `<id>-rest` Service alone, never on what the client's
 own configuration says: a session that was made on port 8081 is not on another port because somebody
 passes `-Drest.port`. The *route* is what this process uses: the address where it works from here,
-otherwise the API server's service proxy, which works wherever `kubectl` does.
+otherwise a way through the API server, which works wherever `kubectl` does: its service proxy, or
+a port-forward to the JobManager's pod for an account that may not use the proxy.
 
 | Service type | address | route from outside |
 |---|---|---|
-| ClusterIP, headless | `<id>-rest.<namespace>:port`, inside the cluster only | service proxy |
+| ClusterIP, headless | `<id>-rest.<namespace>:port`, inside the cluster only | API server |
 | NodePort | a ready, schedulable node and the node port | the same |
-| LoadBalancer | the ingress's IP or name, or pending | the same, while pending the proxy |
+| LoadBalancer | the ingress's IP or name, or pending | the same, while pending API server |
 
 Flink's client gives a node's address with the Service's port while a LoadBalancer is pending, which
 never works, and picks any node; see docs/deviations.md.
@@ -20,15 +21,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubeflink import objects
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError, NotFoundError
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import NODES, PODS, SERVICES, JsonObject
+from kubeflink.objects import NODES, PODS, SERVICES, JsonObject, Resource
 from kubeflink.rest import RETRY_SECONDS
 from kubeflink.spec import names
 
@@ -40,6 +41,9 @@ INTERNAL_IP: Final = "InternalIP"
 
 LOAD_BALANCER_SECONDS = 60.0
 """How long a LoadBalancer is waited for before it is called pending."""
+
+SERVICE_PROXY: Final = Resource("", "v1", "ServiceProxyOptions", "services/proxy")
+"""As a right in RBAC."""
 
 _POLL_SECONDS = 1.0
 
@@ -60,13 +64,19 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How this process reaches the REST API: `url` absolute, or a path on the API server."""
+    """How this process reaches the REST API.
 
-    kind: str
-    """`direct` or `service proxy`."""
+    `url` is absolute for the kind `direct` and a path on the API server for `service proxy`. For
+    `port-forward` it has only the scheme: address and port are known when it is open.
+    """
+
+    kind: Literal["direct", "service proxy", "port-forward"]
     url: str
     where: str
     """How messages name it."""
+    service: str = ""
+    port: str | int = ""
+    namespace: str = ""
 
 
 async def rest_service(client: KubeClient, cluster_id: str, namespace: str | None) -> JsonObject:
@@ -134,13 +144,14 @@ async def route_to(
     address = await address_of(client, service, address_type=address_type, scheme=scheme)
     if address.url is not None and (client.access.in_cluster or not address.is_internal):
         return Route("direct", address.url, f"{where} ({address.url})")
+    name, space = objects.name_of(service), objects.namespace_of(service) or client.namespace
+    port = _rest_port(service).get("name") or _cluster_port(service)
+    if await client.can_i("create", SERVICE_PROXY, space, name) is False:
+        forwarded = f"{where} (by port-forward)"
+        return Route("port-forward", f"{scheme}://", forwarded, name, port, space)
     prefix = "https:" if scheme == "https" else ""
-    path = client.service_proxy_path(
-        f"{prefix}{objects.name_of(service)}",
-        _rest_port(service).get("name") or _cluster_port(service),
-        objects.namespace_of(service),
-    )
-    return Route("service proxy", path, f"{where} (through the API server)")
+    path = client.service_proxy_path(f"{prefix}{name}", port, space)
+    return Route("service proxy", path, f"{where} (through the API server)", name, port, space)
 
 
 @asynccontextmanager
@@ -159,8 +170,18 @@ async def connect(
         return
     import httpx2
 
-    async with httpx2.AsyncClient(trust_env=not is_near(route.url)) as http:
-        yield FlinkClient(http, route.url, where=route.where, retry_seconds=retry_seconds)
+    async with AsyncExitStack() as resources:
+        url = route.url
+        if route.kind == "port-forward":
+            from kubeflink.kube.portforward import PortForward
+
+            forward = PortForward(
+                client, route.port, service=route.service, namespace=route.namespace
+            )
+            opened = await resources.enter_async_context(forward)
+            url = f"{route.url}127.0.0.1:{opened.port}"
+        http = await resources.enter_async_context(httpx2.AsyncClient(trust_env=not is_near(url)))
+        yield FlinkClient(http, url, where=route.where, retry_seconds=retry_seconds)
 
 
 def is_near(url: str) -> bool:

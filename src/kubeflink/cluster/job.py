@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster.clock import Deadline
+from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.errors import (
     ApiUnreachableError,
     JobFailedError,
@@ -62,7 +63,10 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How a job ended. `duration` is in milliseconds; `cause` is one line, `stack_trace` all."""
+    """How a job ended. `duration` is in milliseconds; `cause` is one line, `stack_trace` all.
+
+    `troubles` are what befell its TaskManagers while it was followed.
+    """
 
     job_id: str
     name: str
@@ -70,6 +74,7 @@ class JobOutcome:
     duration: int = 0
     cause: str | None = None
     stack_trace: str | None = None
+    troubles: tuple[Diagnosis, ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -83,8 +88,19 @@ class JobOutcome:
         told = f": {self.cause}" if self.cause else ""
         title = f"Job {self.name} ({self.job_id})" if self.name else f"Job {self.job_id}"
         raise JobFailedError(
-            f"{title} ended as {self.state}{told}", job_id=self.job_id, state=self.state
+            f"{title} ended as {self.state}{told}",
+            job_id=self.job_id,
+            state=self.state,
+            hint=self._hint,
         )
+
+    @property
+    def _hint(self) -> str | None:
+        """The last trouble of a TaskManager: often the cause of what the job only suffered."""
+        if not self.troubles:
+            return None
+        last = self.troubles[-1]
+        return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +157,18 @@ class Job:
         timeout: float | None = None,
         check: bool = True,
         on_progress: Callable[[JobProgress], None] | None = None,
+        on_trouble: Callable[[Diagnosis], None] | None = None,
     ) -> JobOutcome:
         """Waits until the job has ended, and returns how.
 
-        Raises JobFailedError if it ended otherwise than `FINISHED` and `check` is set, or if it was
-        lost, and WaitTimeoutError after `timeout` seconds. Cancellation leaves the job running.
+        `on_trouble` is told what is wrong with TaskManagers meanwhile. Raises JobFailedError if it
+        ended otherwise than `FINISHED` and `check` is set, or if it was lost, and WaitTimeoutError
+        after `timeout` seconds. Cancellation leaves the job running.
         """
-        end = await _Follower(self, on_progress).until_end(Deadline.after(timeout), timeout)
-        outcome = await self._outcome(end)
+        deadline = Deadline.after(timeout)
+        async with self._cluster.watch_workers(on_trouble) as workers:
+            end = await _Follower(self, on_progress).until_end(deadline, timeout)
+            outcome = replace(await self._outcome(end), troubles=workers.troubles)
         return outcome.check() if check else outcome
 
     async def cancel(self, *, wait: bool = True, timeout: float | None = 120.0) -> None:

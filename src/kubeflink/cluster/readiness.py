@@ -18,6 +18,7 @@ from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis, Observed
+from kubeflink.cluster.endpoint import Route
 from kubeflink.errors import (
     ClusterFailedError,
     ClusterNotFoundError,
@@ -90,6 +91,7 @@ class _Wait:
     namespace: str
     uid: str | None
     on_stage: Progress | None
+    _route: Route | None = field(default=None, init=False)
     _seen: Diagnosis | None = field(default=None, init=False)
     _since: float = field(default=0.0, init=False)
     _stage: str = field(default="", init=False)
@@ -98,8 +100,9 @@ class _Wait:
     async def ask(self) -> Overview | None:
         """One request to the REST API; None while it does not answer."""
         try:
-            route = await endpoint.route_to(self.client, self.cluster_id, self.namespace)
-            async with endpoint.connect(self.client, route, retry_seconds=0.0) as flink:
+            if self._route is None:
+                self._route = await endpoint.route_to(self.client, self.cluster_id, self.namespace)
+            async with endpoint.connect(self.client, self._route, retry_seconds=0.0) as flink:
                 return await asyncio.wait_for(flink.overview(), timeout=10.0)
         except (ForbiddenError, ClusterNotFoundError):
             raise

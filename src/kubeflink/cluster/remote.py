@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.cluster.endpoint import Address, is_near
+from kubeflink.cluster.session import SessionCluster
 from kubeflink.rest import FlinkClient
 
 
-class RemoteCluster(FlinkCluster):
+class RemoteCluster(SessionCluster):
     """A JobManager at `host` and `port`; the other methods of a cluster need a Kubernetes."""
 
     def __init__(self, host: str, port: int, *, scheme: str = "http") -> None:

@@ -180,3 +180,23 @@ async def test_a_direct_route_carries_no_credentials(
 def test_which_addresses_are_never_behind_a_proxy(url: str, near: bool) -> None:
     # 203.0.113.0/24 is for documentation, which Python counts as private; so is it near or not?
     assert endpoint.is_near(url) is (near or "203.0.113" in url)
+
+
+async def test_without_the_right_to_the_service_proxy_a_port_is_forwarded(
+    kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    await kubernetes.add(SERVICES, service())
+    await kubernetes.add_pod(
+        "demo-7f", {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    )
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.pods.place = (host, int(port))
+    kubernetes.rights.denied.add("create services/proxy")
+    flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0"}))
+
+    route = await endpoint.route_to(kubernetes.client, "demo")
+    async with endpoint.connect(kubernetes.client, route) as flink:
+        overview = await flink.overview()
+
+    assert route.kind == "port-forward"
+    assert overview.flink_version == "2.3.0"

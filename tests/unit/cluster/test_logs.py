@@ -1,0 +1,95 @@
+"""Logs of all pods of a cluster, read and followed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kubeflink.cluster import logs
+from kubeflink.cluster.session import SessionCluster
+from kubeflink.errors import ClusterNotFoundError, ForbiddenError
+from kubeflink.objects import DEPLOYMENTS, PODS
+from support.kubernetes import SmallKubernetes
+
+RUNNING = {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": 0}]}
+
+
+async def test_the_jobmanager_comes_first_and_workers_in_their_order(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    for index in (10, 2):
+        name = f"demo-taskmanager-1-{index}"
+        await kubernetes.add_pod(name, RUNNING, component="taskmanager")
+        kubernetes.pods.lines[name] = [f"w{index} a", f"w{index} b"]
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    kubernetes.pods.lines["demo-7f"] = ["j a", "j b"]
+    await kubernetes.add_pod("demo-taskmanager-1-3", RUNNING, component="taskmanager")  # no log yet
+
+    lines = [line.text async for line in demo.logs(tail_lines=1)]
+    workers = [line async for line in demo.logs(component="taskmanager")]
+
+    assert lines == ["j b", "w2 b", "w10 b"]
+    assert {line.component for line in workers} == {"taskmanager"}
+
+
+async def test_a_cluster_without_pods_and_no_cluster(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    with pytest.raises(ClusterNotFoundError, match="no pods yet"):
+        await anext(demo.logs())
+    with pytest.raises(ClusterNotFoundError, match="No Flink cluster other"):
+        await anext(logs.read(kubernetes.client, "other"))
+
+
+async def test_following_takes_up_new_pods_and_ends_with_the_cluster(
+    demo: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "POLL_SECONDS", 0.05)
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    kubernetes.pods.lines["demo-7f"] = ["old", "first"]
+    seen: list[str] = []
+
+    async for line in demo.logs(follow=True, tail_lines=1):
+        seen.append(line.text)
+        if line.text == "first":
+            await kubernetes.add_pod("demo-taskmanager-1-1", RUNNING, component="taskmanager")
+            kubernetes.pods.lines["demo-taskmanager-1-1"] = ["worker from its beginning"]
+        if line.text.startswith("worker"):
+            kubernetes.pods.ended |= {"demo-7f", "demo-taskmanager-1-1"}
+            await kubernetes.client.delete(DEPLOYMENTS, "demo")
+            await kubernetes.remove(PODS, "demo-7f")
+            await kubernetes.remove(PODS, "demo-taskmanager-1-1")
+
+    assert seen == ["first", "worker from its beginning"]
+
+
+async def test_a_container_that_starts_anew_is_followed_again(
+    demo: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "POLL_SECONDS", 0.05)
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    kubernetes.pods.lines["demo-7f"] = ["run 1"]
+    kubernetes.pods.ended.add("demo-7f")
+    following = demo.logs(follow=True)
+
+    assert (await anext(following)).text == "run 1"
+    kubernetes.pods.lines["demo-7f"] = ["run 2"]
+    await kubernetes.set_status(
+        "demo-7f", {"phase": "Running", "containerStatuses": [{"name": "c", "restartCount": 1}]}
+    )
+
+    assert (await anext(following)).text == "run 2"
+    await following.aclose()
+
+
+async def test_an_error_reaches_the_reader(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    kubernetes.pods.lines["demo-7f"] = ["x"]
+    kubernetes.rights.denied.add("get pods/log")
+
+    async with asyncio.timeout(30):
+        with pytest.raises(ForbiddenError, match="pods/log"):
+            await anext(demo.logs(follow=True))
