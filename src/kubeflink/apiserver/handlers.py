@@ -11,26 +11,28 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Literal, TypeAlias
 
-import msgspec
 from aiohttp import web
 
 from kubeflink import objects
-from kubeflink.apiserver import paths, protobuf, scale, statuses
+from kubeflink.apiserver import bodies, paths, scale, statuses
 from kubeflink.apiserver.apply import apply_patch
+from kubeflink.apiserver.bodies import (
+    decode_json,
+    decode_yaml,
+    json_response,
+    patched,
+    read_body,
+    read_object,
+)
 from kubeflink.apiserver.faults import Fault
-from kubeflink.apiserver.patches import json_patch, merge_patch
 from kubeflink.apiserver.paths import Continue, Target
 from kubeflink.apiserver.representation import Representation, negotiate
 from kubeflink.apiserver.selectors import FieldSelector, LabelSelector
 from kubeflink.apiserver.store import ObjectList, Store, modify
-from kubeflink.apiserver.strategic import strategic_merge
 from kubeflink.apiserver.streams import WatchStream
-from kubeflink.apiserver.watch import Watch, encode_json
+from kubeflink.apiserver.watch import Watch
 from kubeflink.errors import GoneError, NotFoundError
 from kubeflink.objects import JsonObject
-
-MAXIMUM_BODY = 3 * 1024 * 1024
-"""Bytes of a request body, as the real server's limit."""
 
 _Handlers: TypeAlias = dict[
     str,
@@ -176,12 +178,7 @@ class ResourceHandlers:
     async def _replace(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         obj = await read_object(request)
         metadata = obj.setdefault("metadata", {})
-        given = metadata.get("name") if isinstance(metadata, dict) else None
-        if given != target.name:
-            raise statuses.bad_request(
-                f"the name of the object ({given or ''}) does not match the name on the URL "
-                f"({target.name})"
-            )
+        _check_name(target, metadata.get("name") if isinstance(metadata, dict) else None)
         stored = await self._store.replace(
             target.resource,
             target.namespace,
@@ -194,10 +191,15 @@ class ResourceHandlers:
     async def _patch(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         kind = request.content_type
         body = await read_body(request)
-        if kind in ("application/apply-patch+yaml", "application/apply-patch+json"):
-            return await self._apply(request, target, _decode_yaml(body))
-        patch = _decode(body)
-        change = _patcher(kind, target, patch)
+        if kind in bodies.APPLY:
+            return await self._apply(request, target, decode_yaml(body))
+        patch = decode_json(body)
+
+        def change(current: JsonObject) -> JsonObject:
+            changed = patched(kind, current, patch)
+            _check_name(target, changed["metadata"].get("name"))
+            return changed
+
         stored = await modify(
             self._store,
             target.resource,
@@ -280,12 +282,12 @@ class ResourceHandlers:
         return json_response(scale.scale_of(obj))
 
     async def _write_scale(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
-        body = _decode(await read_body(request))
+        body = decode_json(await read_body(request))
 
         def change(workload: JsonObject) -> JsonObject:
             wanted = body
             if request.method == "PATCH":
-                wanted = _merged(request.content_type, scale.scale_of(workload), body)
+                wanted = patched(request.content_type, scale.scale_of(workload), body)
             return scale.with_replicas(workload, wanted)
 
         stored = await modify(
@@ -322,92 +324,12 @@ class ResourceHandlers:
     _on_scale: ClassVar[_Handlers] = {"GET": _get_scale, "PUT": _write_scale, "PATCH": _write_scale}
 
 
-async def read_body(request: web.BaseRequest) -> bytes:
-    """The whole body; 413 where it is larger than Kubernetes takes."""
-    body = bytearray()
-    async for chunk in request.content.iter_any():
-        body += chunk
-        if len(body) > MAXIMUM_BODY:
-            raise statuses.failure(413, f"Request entity too large: limit is {MAXIMUM_BODY}")
-    return bytes(body)
-
-
-async def read_object(request: web.BaseRequest) -> JsonObject:
-    """A JSON, YAML or protobuf object from the body; 400, 413 or 415."""
-    body = await read_body(request)
-    decoded: Any
-    if request.content_type == protobuf.MEDIA_TYPE:
-        decoded = protobuf.decode(body)
-    elif request.content_type in ("application/yaml", "application/x-yaml"):
-        decoded = _decode_yaml(body)
-    elif request.content_type in ("application/json", "application/octet-stream", "text/plain"):
-        decoded = _decode(body)
-    else:
-        raise statuses.failure(
-            415,
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json, application/yaml",
-        )
-    if not isinstance(decoded, dict):
+def _check_name(target: Target, given: Any) -> None:
+    if given != target.name:
         raise statuses.bad_request(
-            "couldn't get version/kind; json parse error: the body is no object"
+            f"the name of the object ({given or ''}) does not match the name on the URL "
+            f"({target.name})"
         )
-    return decoded
-
-
-def _decode(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise statuses.bad_request(
-            f"couldn't get version/kind; json parse error: {error}"
-        ) from error
-
-
-def _decode_yaml(body: bytes) -> Any:
-    if body.lstrip()[:1] == b"{":
-        return _decode(body)
-    try:
-        return msgspec.yaml.decode(body)
-    except msgspec.DecodeError as error:
-        raise statuses.bad_request(f"error decoding YAML: {error}") from error
-
-
-def _patcher(kind: str, target: Target, patch: Any) -> Callable[[JsonObject], JsonObject]:
-    """A function that patches an object; the object keeps its name and kind."""
-
-    def change(current: JsonObject) -> JsonObject:
-        changed: JsonObject = _merged(kind, current, patch)
-        metadata: Any = changed.get("metadata")
-        if not isinstance(metadata, dict) or metadata.get("name") != target.name:
-            given = metadata.get("name") if isinstance(metadata, dict) else None
-            raise statuses.bad_request(
-                f"the name of the object ({given}) does not match the name on the URL "
-                f"({target.name})"
-            )
-        return changed
-
-    return change
-
-
-def _merged(kind: str, current: JsonObject, patch: Any) -> Any:
-    """The object after a patch of this media type; 400, 415 or 422."""
-    if kind == "application/json-patch+json":
-        if not isinstance(patch, list):
-            raise statuses.bad_request("a JSON patch is a list of operations")
-        return json_patch(current, patch)
-    if kind not in ("application/merge-patch+json", "application/strategic-merge-patch+json"):
-        raise statuses.failure(
-            415,
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json-patch+json, application/merge-patch+json, "
-            "application/strategic-merge-patch+json, application/apply-patch+yaml",
-        )
-    if not isinstance(patch, dict):
-        raise statuses.bad_request("a merge patch is an object")
-    if kind == "application/merge-patch+json":
-        return merge_patch(current, patch)
-    return strategic_merge(current, patch)
 
 
 def _check_applied(target: Target, applied: Any) -> None:
@@ -419,19 +341,10 @@ def _check_applied(target: Target, applied: Any) -> None:
             f"the API version in the data ({applied.get('apiVersion')}, Kind={kind}) does not "
             f"match the expected API version ({resource.api_version}, Kind={resource.kind})"
         )
-    name = applied["metadata"].setdefault("name", target.name)
-    if name != target.name:
-        raise statuses.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
-        )
+    _check_name(target, applied["metadata"].setdefault("name", target.name))
     if applied["metadata"].get("managedFields"):
         raise statuses.bad_request("metadata.managedFields must be nil")
 
 
 def _subresource(target: Target) -> Literal["", "status"]:
     return "status" if target.subresource == "status" else ""
-
-
-def json_response(body: JsonObject, status: int = 200) -> web.Response:
-    """A JSON answer."""
-    return web.Response(body=encode_json(body), status=status, content_type="application/json")

@@ -24,9 +24,10 @@ from typing import Self
 from aiohttp import web
 
 from kubeflink.apiserver import paths, reviews, statuses
+from kubeflink.apiserver.bodies import json_response, read_object
 from kubeflink.apiserver.discovery import Discovery
 from kubeflink.apiserver.faults import Fault, FaultPlan
-from kubeflink.apiserver.handlers import ResourceHandlers, json_response, read_object
+from kubeflink.apiserver.handlers import ResourceHandlers
 from kubeflink.apiserver.paths import Target
 from kubeflink.apiserver.pods import PodBackend, PodHandlers
 from kubeflink.apiserver.proxy import ProxyHandler, ServiceProxy

@@ -20,16 +20,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from kubeflink import objects
-from kubeflink.apiserver import defaults, deletion, shapes, statuses, validation
+from kubeflink.apiserver import defaults, deletion, drafts, statuses, validation
 from kubeflink.apiserver.admission import Admission, AdmissionRequest, ServiceAddresses
 from kubeflink.apiserver.deletion import PLAINLY, DeleteOptions, Deletion
-from kubeflink.apiserver.metadata import copy_json, random_suffix, timestamp, without_nulls
+from kubeflink.apiserver.metadata import copy_json, timestamp
 from kubeflink.apiserver.resources import SERVED, Registry
 from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
 from kubeflink.apiserver.watch import (
@@ -204,20 +203,9 @@ class ObjectStore:
     def _create(
         self, resource: Resource, namespace: str | None, obj: JsonObject, *, dry_run: bool
     ) -> JsonObject:
-        draft = self._draft(resource, namespace, obj)
-        if draft["metadata"].pop("resourceVersion", "") not in ("", "0"):
-            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
-        self._name(draft)
+        draft = drafts.draft_of(resource, namespace, obj)
+        drafts.begin(self.registry.served(resource), draft, self._clock())
         self._check_namespace(resource, draft)
-        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-            draft["metadata"].pop(field, None)
-        draft["metadata"]["uid"] = str(uuid.uuid4())
-        draft["metadata"]["creationTimestamp"] = timestamp(self._clock())
-        draft["metadata"].pop("generation", None)
-        if self.registry.served(resource).generation:
-            draft["metadata"]["generation"] = 1
-        if (status := defaults.initial_status(resource)) is not None:
-            draft["status"] = status
         if _key(draft) in self._objects[resource]:
             raise statuses.already_exists(resource, objects.name_of(draft))
         self._admit(resource, draft, None, dry_run=dry_run)
@@ -273,13 +261,14 @@ class ObjectStore:
         current = self._get(resource, namespace, objects.name_of(obj))
         if obj is current:
             raise RuntimeError("a stored object was changed in place; change a copy of it")
-        draft = self._draft(resource, namespace, obj)
-        self._check_version(resource, draft, current)
+        served, draft = self.registry.served(resource), drafts.draft_of(resource, namespace, obj)
+        drafts.check_version(resource, draft, current)
         if subresource == "status":
             draft = {**copy_json(current), "status": draft.get("status", {})}
         else:
-            self._keep_immutable(resource, draft, current)
+            drafts.carry_over(served, draft, current)
             self._admit(resource, draft, current, dry_run=dry_run)
+            drafts.count_generation(served, draft, current)
         if deletion.is_released(draft):
             return self._remove(resource, draft, dry_run=dry_run)
         draft["metadata"]["resourceVersion"] = current["metadata"]["resourceVersion"]
@@ -337,36 +326,6 @@ class ObjectStore:
 
     # How a write is made.
 
-    def _draft(self, resource: Resource, namespace: str | None, obj: JsonObject) -> JsonObject:
-        """The store's own copy of what a client sent, of the right kind and in the right place."""
-        draft: JsonObject = without_nulls(obj)
-        draft.setdefault("apiVersion", resource.api_version)
-        draft.setdefault("kind", resource.kind)
-        draft.setdefault("metadata", {})
-        shapes.check(resource, draft)
-        if (draft["apiVersion"], draft["kind"]) != (resource.api_version, resource.kind):
-            raise statuses.bad_request(
-                f"the API version in the data ({draft['apiVersion']}, Kind={draft['kind']}) does "
-                "not match the expected API version "
-                f"({resource.api_version}, Kind={resource.kind})"
-            )
-        given = draft["metadata"].get("namespace") or None
-        if resource.namespaced:
-            if given is not None and namespace is not None and given != namespace:
-                raise statuses.bad_request(
-                    "the namespace of the provided object does not match the namespace sent on the "
-                    "request"
-                )
-            draft["metadata"]["namespace"] = given or namespace or "default"
-        else:
-            draft["metadata"].pop("namespace", None)
-        return draft
-
-    def _name(self, draft: JsonObject) -> None:
-        metadata = draft["metadata"]
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = metadata["generateName"][:58] + random_suffix()
-
     def _check_namespace(self, resource: Resource, draft: JsonObject) -> None:
         if not resource.namespaced:
             return
@@ -378,40 +337,10 @@ class ObjectStore:
             why = f"unable to create new content in namespace {name} because it is being terminated"
             raise statuses.forbidden(resource, objects.name_of(draft), why)
 
-    def _check_version(self, resource: Resource, draft: JsonObject, current: JsonObject) -> None:
-        uid, name = objects.uid_of(draft), objects.name_of(draft)
-        if uid and uid != objects.uid_of(current):
-            raise statuses.conflict(
-                resource,
-                name,
-                f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
-                f"{objects.uid_of(current)}",
-            )
-        version = draft["metadata"].get("resourceVersion", "")
-        if version not in ("", "0", current["metadata"]["resourceVersion"]):
-            raise statuses.modified(resource, name)
-
-    def _keep_immutable(self, resource: Resource, draft: JsonObject, current: JsonObject) -> None:
-        """What an update cannot change comes from the stored object, whatever was sent."""
-        served, old, new = self.registry.served(resource), current["metadata"], draft["metadata"]
-        for field in deletion.SERVER_FIELDS:
-            if field in old:
-                new[field] = old[field]
-            else:
-                new.pop(field, None)
-        if served.status:
-            draft.pop("status", None)
-            if "status" in current:
-                draft["status"] = copy_json(current["status"])
-        deletion.check_finalizers(resource, draft, current)
-
     def _admit(
         self, resource: Resource, draft: JsonObject, current: JsonObject | None, *, dry_run: bool
     ) -> None:
         defaults.fill_in(resource, draft)
-        if current is not None and resource == objects.SERVICES:
-            # kubectl and Flink send updates without the addresses that the server gave.
-            draft["spec"].setdefault("clusterIP", current["spec"].get("clusterIP", ""))
         request = AdmissionRequest(
             "CREATE" if current is None else "UPDATE",
             resource,
@@ -423,10 +352,6 @@ class ObjectStore:
         validation.validate(resource, draft, current)
         for step in self._admission:
             step.admit(request)
-        if current is not None and self.registry.served(resource).generation:
-            changed = draft.get("spec") != current.get("spec")
-            generation = current["metadata"].get("generation", 1)
-            draft["metadata"]["generation"] = generation + 1 if changed else generation
 
     def _commit(
         self,
