@@ -1,7 +1,7 @@
 """Which keys hold secrets, by the rule that Flink uses for its own logs.
 
-`GlobalConfiguration.isSensitive`: a key with one of these words in it. Values of such keys are
-never printed.
+`GlobalConfiguration.isSensitive`: a key with one of certain words in it; private keys are added.
+Values of such keys are never printed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ _WORDS = (
     "basic-auth",
     "jaas.config",
     "http-headers",
+    "private.key",
+    "private-key",
+    "passphrase",
 )
 # They have one of the words in their name and hold none: names of Secrets, switches, durations.
 _HARMLESS = ("kubernetes.", "security.delegation.token", "security.kerberos.token")

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kubeflink.config.yaml_flow import flow_text
 from kubeflink.config.yaml_schema import Scalar, resolve_core, resolve_go
 from kubeflink.config.yaml_writer import dump_flink, dump_kubernetes
 from kubeflink.errors import ConfigurationError
@@ -76,7 +77,7 @@ def load_core(text: str, source: str) -> Document:
 
     Raises `YamlError`. `source` is the name of the file for messages.
     """
-    return _load(text, source, resolve_core, merges=False)
+    return _load(text, source, resolve_core, kubernetes=False)
 
 
 def load_kubernetes(text: str, source: str) -> Document:
@@ -84,10 +85,12 @@ def load_kubernetes(text: str, source: str) -> Document:
 
     Raises `YamlError`; other than `kubectl` also for a key that stands there twice.
     """
-    return _load(text, source, resolve_go, merges=True)
+    return _load(text, source, resolve_go, kubernetes=True)
 
 
-def _load(text: str, source: str, resolve: Callable[[str], Scalar], *, merges: bool) -> Document:
+def _load(
+    text: str, source: str, resolve: Callable[[str], Scalar], *, kubernetes: bool
+) -> Document:
     import yaml
 
     try:
@@ -98,13 +101,15 @@ def _load(text: str, source: str, resolve: Callable[[str], Scalar], *, merges: b
         raise YamlError(
             f"no valid YAML: {problem}", source=source, line=None if mark is None else mark.line + 1
         ) from error
+    except RecursionError as error:
+        raise YamlError("it is nested too deeply", source=source, line=None) from error
     except yaml.YAMLError as error:  # characters that YAML forbids; the text shows some of them
         raise YamlError(
             "no valid YAML: it has characters that YAML forbids", source=source, line=None
         ) from error
     if node is None:
         return Document(None, source)
-    builder = _Builder(source, resolve, merges)
+    builder = _Builder(source, resolve, kubernetes)
     return Document(builder.value(node, ()), source, builder.lines)
 
 
@@ -134,11 +139,11 @@ def _node_loader() -> Any:
 class _Builder:
     """Turns nodes into values and notes their lines."""
 
-    def __init__(self, source: str, resolve: Callable[[str], Scalar], merges: bool) -> None:
+    def __init__(self, source: str, resolve: Callable[[str], Scalar], kubernetes: bool) -> None:
         self.source = source
         self.lines: dict[Path, int] = {}
         self._resolve = resolve
-        self._merges = merges
+        self._kubernetes = kubernetes
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._aliases = 0
@@ -170,7 +175,7 @@ class _Builder:
         result: dict[Any, Any] = {}
         merged: dict[Any, Any] = {}
         for key_node, value_node in node.value:
-            if self._merges and _is_merge(key_node):
+            if self._kubernetes and _is_merge(key_node):
                 merged = {**self._merged(value_node, path), **merged}
                 continue
             key = self._key(key_node)
@@ -194,7 +199,11 @@ class _Builder:
     def _key(self, node: Node) -> Any:
         if node.id != "scalar":
             raise self._error("a key must be text, not a list or a mapping", node)
-        return self._scalar(node)
+        key = self._scalar(node)
+        if self._kubernetes and key is None:
+            raise self._error("a key must be text, not null", node)
+        # JSON, to which tools in Go turn everything, has no other keys than text.
+        return key if not self._kubernetes or isinstance(key, str) else flow_text(key)
 
     def _scalar(self, node: Node) -> Any:
         text: str = node.value

@@ -13,67 +13,64 @@ from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
 
-_NULL = re.compile(r"~|null|Null|NULL|")
-_TRUE = frozenset({"true", "True", "TRUE"})
-_FALSE = frozenset({"false", "False", "FALSE"})
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_OCTAL = re.compile(r"0o[0-7]+")
-_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
-_NOT_A_NUMBER = re.compile(r"\.(?:nan|NaN|NAN)")
-
-_GO_TRUE = _TRUE | {"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
-_GO_FALSE = _FALSE | {"n", "N", "no", "No", "NO", "off", "Off", "OFF"}
-_GO_INTEGER = re.compile(
-    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))"
-)
+_WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+_GO_WORDS: dict[str, Scalar] = {
+    **_WORDS,
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+# Compiled when the first number is met, which is often never.
+_INTEGER = r"[-+]?[0-9]+"
+_OCTAL = r"0o[0-7]+"
+_HEXADECIMAL = r"0x[0-9a-fA-F]+"
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_GO_INTEGER = r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))"
 
 
 def resolve_core(text: str) -> Scalar:
     """A plain scalar by the core schema of YAML 1.2, as Flink reads it."""
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    if _NULL.fullmatch(text):
-        return None
-    if _INTEGER.fullmatch(text):
+    if text in _WORDS:
+        return _WORDS[text]
+    if not _may_be_number(text):
+        return text
+    if re.fullmatch(_INTEGER, text):
         return int(text)
-    if _OCTAL.fullmatch(text):
+    if re.fullmatch(_OCTAL, text):
         return int(text[2:], 8)
-    if _HEXADECIMAL.fullmatch(text):
+    if re.fullmatch(_HEXADECIMAL, text):
         return int(text[2:], 16)
-    return _float(text)
+    return float(text) if re.fullmatch(_FLOAT, text) else text
 
 
 def resolve_go(text: str) -> Scalar:
     """A plain scalar by the rules of goyaml.v2, as Kubernetes reads it; dates stay text."""
-    if text in _GO_TRUE:
-        return True
-    if text in _GO_FALSE:
-        return False
-    if _NULL.fullmatch(text):
-        return None
-    digits = text.replace("_", "") if text[:1] in "+-.0123456789" else text
-    match = _GO_INTEGER.fullmatch(digits)
-    if match is not None:
-        sign, hexadecimal, binary, octal, decimal = match.groups()
-        for value, base in ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10)):
-            if value is not None:
-                number = int(value, base)
-                return -number if sign == "-" else number
-    return text if isinstance(resolved := _float(digits), str) else resolved
+    if text in _GO_WORDS:
+        return _GO_WORDS[text]
+    if not _may_be_number(text):
+        return text
+    # A number may have underscores anywhere, but for one that starts with the point.
+    digits = text if text.startswith(".") else text.replace("_", "")
+    match = re.fullmatch(_GO_INTEGER, digits)
+    if match is None:
+        return float(digits) if re.fullmatch(_FLOAT, digits) else text
+    sign, hexadecimal, binary, octal, decimal = match.groups()
+    written, base = next(
+        (digits, base)
+        for digits, base in ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10))
+        if digits is not None
+    )
+    return -int(written, base) if sign == "-" else int(written, base)
 
 
-def _float(text: str) -> float | str:
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    if match := _INFINITE.fullmatch(text):
-        return float(f"{match[1]}inf")
-    if _NOT_A_NUMBER.fullmatch(text):
-        return float("nan")
-    return text
+def _may_be_number(text: str) -> bool:
+    return text[:1] in "+-.0123456789"
 
 
 def is_text_to_everyone(text: str) -> bool:

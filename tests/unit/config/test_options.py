@@ -145,6 +145,10 @@ def test_find_knows_older_keys_and_placeholders() -> None:
 
     assert key_of("kubernetes.container.image") == "kubernetes.container.image.ref"
     assert key_of("external-resource.gpu.amount") == "external-resource.<name>.amount"
+    assert key_of("external-resource.gpu.param.a.b") == "external-resource.<name>.param.<param>"
+    assert key_of("external-resource.gpu.amount.x") is None
+    assert key_of("metrics.reporter.p.factory.class") == "metrics.reporter.<name>.factory.class"
+    assert key_of("metrics.reporter.p.port") == "metrics.reporter.<name>.<parameter>"
     assert key_of("containerized.master.env.TZ") == "containerized.master.env.<NAME>"
     assert key_of("cluster.evenly-spread-out-slots") is None
     assert key_of("cluster.evenly-spread-out-slots", FlinkVersion.parse("1.20")) is not None

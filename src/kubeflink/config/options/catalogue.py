@@ -5,7 +5,6 @@ The families are imported when the catalogue is first asked, not with the packag
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -35,7 +34,6 @@ FAMILIES = (
 )
 """The modules with declarations, in the order in which documentation shows them."""
 
-_PLACEHOLDER = re.compile(r"<\w+>")
 _SIMILAR = 0.84
 """How alike two keys must be to be taken for one with a slip of the finger."""
 
@@ -71,10 +69,21 @@ def declared(key: str) -> Option[Any] | None:
     exact = _by_key().get(key)
     if exact is not None:
         return exact
+    words = key.split(".")
     for pattern, option in _with_placeholder():
-        if pattern.fullmatch(key):
+        if _fits(words, pattern):
             return option
     return None
+
+
+def _fits(words: list[str], pattern: list[str]) -> bool:
+    """Whether a key has the form of a declaration; the last placeholder takes all that is left."""
+    if len(words) < len(pattern) or (len(words) > len(pattern) and pattern[-1][:1] != "<"):
+        return False
+    return all(
+        expected[:1] == "<" or word == expected
+        for word, expected in zip(words, pattern, strict=False)
+    )
 
 
 def nearest(key: str, version: FlinkVersion) -> str | None:
@@ -120,9 +129,5 @@ def _by_older_key() -> dict[str, tuple[Option[Any], ...]]:
 
 
 @cache
-def _with_placeholder() -> tuple[tuple[re.Pattern[str], Option[Any]], ...]:
-    return tuple(
-        (re.compile("[^.]+".join(map(re.escape, _PLACEHOLDER.split(option.key)))), option)
-        for option in every_option()
-        if "<" in option.key
-    )
+def _with_placeholder() -> tuple[tuple[list[str], Option[Any]], ...]:
+    return tuple((option.key.split("."), option) for option in every_option() if "<" in option.key)
