@@ -18,7 +18,7 @@ from kubeflink.cli.invocation import Invocation
 from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
-    from kubeflink.cluster.cluster import FlinkCluster
+    from kubeflink.cluster.session import SessionCluster
     from kubeflink.config import Configuration
     from kubeflink.config.versions import FlinkVersion
 
@@ -91,16 +91,16 @@ def check_version(name: str, version: FlinkVersion) -> None:
 
 
 @asynccontextmanager
-async def cluster_of(action: Action) -> AsyncIterator[FlinkCluster]:
+async def cluster_of(action: Action) -> AsyncIterator[SessionCluster]:
     """The cluster that the action is about; connections are closed at the end."""
     if action.target in (SESSION, APPLICATION):
         from kubeflink.cli.access import configured_client
-        from kubeflink.cluster.cluster import FlinkCluster
+        from kubeflink.cluster.session import SessionCluster
 
         cluster_id = cluster_id_of(action)
         async with (
             configured_client(action.configuration) as client,
-            FlinkCluster(client, cluster_id) as cluster,
+            SessionCluster(client, cluster_id) as cluster,
         ):
             yield cluster
     elif action.target == REMOTE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +20,7 @@ from kubeflink.errors import ClusterExistsError, UsageError
 from kubeflink.spec import Program
 
 if TYPE_CHECKING:
+    from kubeflink.cluster.job import Job, JobOutcome
     from kubeflink.config import Configuration
     from kubeflink.rest.client import ClaimMode
 
@@ -81,13 +83,14 @@ async def _deploy_application(configuration: Configuration) -> None:
 
 async def _run_jar(action: Action, program: Program) -> int:
     """Submit a jar to a running cluster and, attached, follow the job to its end."""
+    from kubeflink.cluster.session import check_jar
+
     jar = _local_jar(program)
+    check_jar(jar)
     console.notices(action.configuration.notices)
     async with cluster_of(action) as cluster:
-        flink = await cluster.flink()
-        jar_id = await flink.upload_jar(jar)
-        job_id = await flink.run_jar(
-            jar_id,
+        job = await cluster.submit_jar(
+            jar,
             entry_class=program.main_class,
             args=program.arguments,
             parallelism=_positive(program.parallelism),
@@ -95,14 +98,27 @@ async def _run_jar(action: Action, program: Program) -> int:
             allow_non_restored_state=program.allow_non_restored_state or None,
             claim_mode=cast("ClaimMode | None", program.claim_mode),
         )
-        console.out(f"Job has been submitted with JobID {job_id}")
+        console.out(f"Job has been submitted with JobID {job.id}")
         if program.detached:
             return 0
-        outcome = (await cluster.job(job_id).wait(check=False)).check()
+        outcome = await _followed(job, program)
         console.out("Program execution finished")
-        console.out(f"Job with JobID {job_id} has finished.")
+        console.out(f"Job with JobID {job.id} has finished.")
         console.out(f"Job Runtime: {outcome.duration} ms")
     return 0
+
+
+async def _followed(job: Job, program: Program) -> JobOutcome:
+    """The job's end. After Ctrl-C it goes on, or with `-sae` is cancelled."""
+    try:
+        return await job.wait()
+    except asyncio.CancelledError:
+        if program.shutdown_on_attached_exit:
+            await job.cancel(wait=False)
+            console.say(f"job {job.id} is being cancelled")
+        else:
+            console.say(f"job {job.id} goes on")
+        raise
 
 
 def _local_jar(program: Program) -> Path:
@@ -111,10 +127,7 @@ def _local_jar(program: Program) -> Path:
             "a Python program on a session cluster is compiled in a JVM on this side",
             hint=f"Deploy it as an application: run -t {APPLICATION} -py local:///...",
         )
-    path = Path(program.uri.removeprefix("file://"))
-    if not path.is_file():
-        raise UsageError(f"the jar {program.uri} is not there, or is no file")
-    return path
+    return Path(program.uri.removeprefix("file://"))
 
 
 def _positive(parallelism: int | None) -> int | None:

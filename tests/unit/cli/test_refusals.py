@@ -98,7 +98,7 @@ def test_the_target_that_version_1_does_not_have_yet(call: Call) -> None:
     [
         (("run", "-t", "kubernetes-application"), "no program was given"),
         (("run", "-t", "yarn-session", "local:///a.jar"), "there is no target yarn-session here"),
-        (("run", "-t", "kubernetes-session", "no.jar"), "the jar no.jar is not there"),
+        (("run", "-t", "kubernetes-session", "no.jar"), "There is no file no.jar"),
         (("run", "-p", "0", "local:///a.jar"), "the parallelism must be a positive number, not 0"),
         (("run", "-s", "x", "-cm", "mine", "local:///a.jar"), "mine is no claim mode"),
         (("run", "-C", "lib.jar", "local:///a.jar"), "the class path lib.jar is no URL"),

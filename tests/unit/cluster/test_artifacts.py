@@ -1,0 +1,92 @@
+"""Copying what an application needs to where its pods fetch it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubeflink.cluster import artifacts
+from kubeflink.config import Configuration
+from kubeflink.errors import ConfigurationError, KubeflinkError
+from kubeflink.spec import Program, application_configuration
+from support.clusters import configuration
+
+ENABLED = "kubernetes.artifacts.local-upload-enabled"
+TARGET = "kubernetes.artifacts.local-upload-target"
+OVERWRITE = "kubernetes.artifacts.local-upload-overwrite"
+LIST = "user.artifacts.artifact-list"
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Path:
+    jar = tmp_path / "my job.jar"
+    jar.write_bytes(b"the jar")
+    return jar
+
+
+def application(jar: Path, version: str = "2.3.0", **values: object) -> Configuration:
+    made = configuration(values, version=version)
+    return application_configuration(made, Program(uri=f"local://{str(jar).replace(' ', '%20')}"))
+
+
+def test_without_the_option_nothing_is_copied(jar: Path, tmp_path: Path) -> None:
+    given = application(jar, **{TARGET: f"file://{tmp_path}/up"})
+
+    assert artifacts.upload(given) is given
+    assert not (tmp_path / "up").exists()
+
+
+def test_a_version_that_cannot_upload(jar: Path, tmp_path: Path) -> None:
+    given = application(jar, "1.19.3", **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
+
+    assert artifacts.upload(given) is given
+
+
+def test_local_files_are_copied_and_named_anew(jar: Path, tmp_path: Path) -> None:
+    other = tmp_path / "udf.jar"
+    other.write_bytes(b"a function")
+    listed = f"https://example.org/a.jar;local://{other}"
+    target = tmp_path / "up"
+    given = application(jar, **{ENABLED: True, TARGET: f"file://{target}", LIST: listed})
+    made = artifacts.upload(given)
+
+    assert made.raw("pipeline.jars") == (f"file:{target}/my job.jar",)
+    assert made.raw(LIST) == ("https://example.org/a.jar", f"file:{target}/udf.jar")
+    assert (target / "my job.jar").read_bytes() == b"the jar"
+    assert (target / "udf.jar").read_bytes() == b"a function"
+
+
+@pytest.mark.parametrize(("overwrite", "content"), [(False, b"older"), (True, b"the jar")])
+def test_what_is_there_is_kept_unless_overwriting_is_asked_for(
+    jar: Path, tmp_path: Path, overwrite: bool, content: bytes
+) -> None:
+    target = tmp_path / "up"
+    target.mkdir()
+    (target / jar.name).write_bytes(b"older")
+    artifacts.upload(
+        application(jar, **{ENABLED: True, TARGET: f"file://{target}", OVERWRITE: overwrite})
+    )
+
+    assert (target / jar.name).read_bytes() == content
+
+
+def test_a_target_is_needed(jar: Path) -> None:
+    with pytest.raises(ConfigurationError, match=TARGET):
+        artifacts.upload(application(jar, **{ENABLED: True}))
+
+
+def test_an_object_store_is_refused_with_the_way_round(jar: Path) -> None:
+    with pytest.raises(ConfigurationError, match="s3://") as refused:
+        artifacts.upload(application(jar, **{ENABLED: True, TARGET: "s3://bucket/jars"}))
+
+    assert (
+        refused.value.hint == "Copy the file there yourself and name it: s3://bucket/jars/job.jar"
+    )
+
+
+def test_a_file_that_is_missing(tmp_path: Path) -> None:
+    given = application(tmp_path / "no.jar", **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
+
+    with pytest.raises(KubeflinkError, match=r"no\.jar cannot be uploaded"):
+        artifacts.upload(given)

@@ -1,0 +1,71 @@
+"""Comparing what would be deployed with what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubeflink.cluster.difference import compare, differences
+from kubeflink.kube import KubeClient
+from kubeflink.objects import JsonObject
+from support.clusters import session
+from support.recorder import RecordingServer, Target
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "expected"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, []),
+        ({"a": 1}, {"a": 2}, [("a", 1, 2)]),
+        ({}, {"a": 1}, [("a", "(nothing)", 1)]),
+        ({}, {"a": {}, "b": [], "c": None}, []),
+        ({"a": [1, 2]}, {"a": [1]}, [("a[1]", 2, "(nothing)")]),
+        (
+            {"env": [{"name": "X", "value": "1", "more": True}]},
+            {"env": [{"name": "X", "value": "2"}]},
+            [("env[X].value", "1", "2")],
+        ),
+    ],
+)
+def test_only_what_was_asked_for_counts(
+    there: Any, wanted: Any, expected: list[tuple[str, Any, Any]]
+) -> None:
+    assert list(compare(there, wanted, "")) == expected
+
+
+async def test_objects_that_are_there_as_wanted_and_otherwise(tmp_path: Path) -> None:
+    wanted = session()
+    kubeconfig = tmp_path / "kubeconfig"
+    with RecordingServer() as server:
+        kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
+        async with KubeClient.connect(kubeconfig=kubeconfig, environ={}) as client:
+            before = await differences(client, wanted)
+            for obj in wanted.objects:
+                await client.create(obj)
+            _as_stored(server.objects.by_target[Target("deployments", "default", "demo")])
+            same = await differences(client, wanted)
+            other = session({"kubernetes.jobmanager.labels": "team:a", "parallelism.default": 2})
+            changed = await differences(client, other)
+
+    assert {str(each) for each in before} == {
+        "Deployment/demo: would be created",
+        "Service/demo: would be created",
+        "Service/demo-rest: would be created",
+        "ConfigMap/flink-config-demo: would be created",
+    }
+    assert same == []
+    told = [str(each) for each in changed]
+    assert "Deployment/demo metadata.labels.team: (nothing) -> a" in told
+    assert any(line.startswith("ConfigMap/flink-config-demo data.config.yaml: ") for line in told)
+
+
+def _as_stored(deployment: JsonObject) -> None:
+    """What a real API server makes of what was sent."""
+    pod = deployment["spec"]["template"]["spec"]
+    pod["restartPolicy"] = "Always"
+    resources = pod["containers"][0]["resources"]
+    for part in ("requests", "limits"):
+        resources[part]["cpu"] = "1"
+    deployment["spec"]["strategy"] = {"type": "RollingUpdate"}
