@@ -7,32 +7,25 @@ that every scalar shows the type that it was given.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubeflink.config.yaml import dump_kubernetes, load_kubernetes
+from support.commands import kubectl
 
 HEAD = "apiVersion: example.com/v1\nkind: Thing\nmetadata:\n  name: x\n"
 KUBECTL_TIMEOUT = 60.0
 
 
 def as_kubectl_reads(text: str, directory: Path) -> Any:
-    beside_python = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    kubectl = shutil.which("kubectl", path=beside_python)
-    if kubectl is None:
-        pytest.skip("no kubectl: install the development group")
     path = directory / "thing.yaml"
     path.write_text(text, encoding="utf-8")
-    command = [kubectl, "patch", "--local", "--type=merge", "-p", "{}", "-o", "json", "-f", path]
+    command = [kubectl(), "patch", "--local", "--type=merge", "-p", "{}", "-o", "json", "-f", path]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=KUBECTL_TIMEOUT
     )
