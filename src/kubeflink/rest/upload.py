@@ -1,7 +1,7 @@
 """A multipart body that is read from disk while it is sent.
 
 A jar may have hundreds of megabytes and the way to the cluster may be a slow port-forward, so the
-file is never in memory as a whole: it goes out in chunks of 256 KiB, each reported when it has been
+file is never in memory as a whole: it goes out in chunks of 1 MiB, each reported when it has been
 handed to the transport. The length is known beforehand and sent, because Flink's server refuses by
 it before it reads, and because a chunked body does not pass every proxy.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-CHUNK_SIZE = 256 * 1024
+CHUNK_SIZE = 1024 * 1024
 """Bytes read at once."""
 
 Progress: TypeAlias = Callable[[int, int], None]
