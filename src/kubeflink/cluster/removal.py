@@ -10,11 +10,13 @@ that is still alive would ask for new ones.
 
 ConfigMaps of high availability have no owner and outlive the cluster on purpose: the next cluster
 of the same name recovers its jobs from them. They are removed only on demand, after all pods have
-ended, since a living JobManager writes them again.
+ended, since a living JobManager writes them again. Up to Flink 1.20 a label of their own tells them
+from others; 2.3 makes them without it, so there it is their names, and that nothing owns them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
@@ -121,8 +123,20 @@ async def ha_config_maps(
     client: KubeClient, cluster_id: str, namespace: str | None = None
 ) -> tuple[JsonObject, ...]:
     """The ConfigMaps of high availability under this name, of a living or of a former cluster."""
-    labels = names.high_availability_labels(cluster_id)
-    return (await client.list(CONFIG_MAPS, namespace, labels=labels)).items
+    labels = names.common_labels(cluster_id)
+    found = (await client.list(CONFIG_MAPS, namespace, labels=labels)).items
+    return tuple(each for each in found if is_ha_config_map(each, cluster_id))
+
+
+def is_ha_config_map(config_map: JsonObject, cluster_id: str) -> bool:
+    """Whether a ConfigMap with the cluster's labels is one of high availability."""
+    kind = objects.labels_of(config_map).get(names.LABEL_CONFIG_MAP_TYPE)
+    if kind is not None:
+        return kind == names.HIGH_AVAILABILITY
+    return not objects.owner_uids(config_map) and (
+        objects.name_of(config_map) == names.high_availability_config_map_name(cluster_id)
+        or _job_of(config_map, cluster_id) is not None
+    )
 
 
 async def delete_ha_data(
@@ -141,10 +155,32 @@ async def delete_ha_data(
 
 
 def recoverable_jobs(config_maps: tuple[JsonObject, ...], cluster_id: str) -> tuple[str, ...]:
-    """The ids of the jobs that a new cluster of this name would recover from such ConfigMaps."""
-    prefix, suffix = f"{cluster_id}-", "-config-map"
-    middles = (objects.name_of(found)[len(prefix) : -len(suffix)] for found in config_maps)
-    return tuple(middle for middle in middles if len(middle) == 32 and middle != "cluster")
+    """The ids of the jobs that a new cluster of this name would recover from such ConfigMaps.
+
+    A session keeps what it has to start again in the ConfigMap of the cluster; an application's
+    program submits its job anew, and only the checkpoints are kept, in a ConfigMap of the job.
+    """
+    jobs: dict[str, None] = {}
+    for config_map in config_maps:
+        for key in config_map.get("data") or ():
+            if match := _STORED_JOB.fullmatch(key):
+                jobs[match[1]] = None
+        if job := _job_of(config_map, cluster_id):
+            jobs[job] = None
+    return tuple(jobs)
+
+
+_STORED_JOB: Final = re.compile(r"(?:executionPlan|jobGraph)-([0-9a-f]{32})")
+_JOB_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+def _job_of(config_map: JsonObject, cluster_id: str) -> str | None:
+    """The job whose ConfigMap this is, by its name."""
+    before, after = names.job_config_map_name(cluster_id, " ").split(" ")
+    name = objects.name_of(config_map)
+    middle = name.removeprefix(before).removesuffix(after)
+    is_job = _JOB_ID.fullmatch(middle) and name == names.job_config_map_name(cluster_id, middle)
+    return middle if is_job else None
 
 
 async def _deployment(client: KubeClient, cluster_id: str, namespace: str) -> JsonObject | None:
@@ -201,6 +237,6 @@ async def _names_of(
     return [
         objects.name_of(obj)
         for obj in found
-        if names.LABEL_CONFIG_MAP_TYPE not in objects.labels_of(obj)
+        if not (resource == CONFIG_MAPS and is_ha_config_map(obj, cluster_id))
         and (owner is None or owner in objects.owner_uids(obj))
     ]

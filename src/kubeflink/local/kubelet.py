@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
@@ -19,7 +19,7 @@ from kubeflink.local.pods import PodContext, PodWorker, flink_script
 from kubeflink.local.processes import kill_recorded
 from kubeflink.local.readiness import Readiness
 from kubeflink.local.seats import Seats
-from kubeflink.local.sockets import listens
+from kubeflink.local.sockets import listening_ports
 from kubeflink.objects import JsonObject
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Kubelet:
             store=store,
             events=EventRecorder(store, "kubelet", NODE_NAME),
             seats=seats,
-            becomes_ready=Readiness(self.real_port, self._is_own_port).wait,
+            becomes_ready=Readiness(self._own_places).wait,
         )
         self._workers: dict[str, PodWorker] = {}
         self._names: dict[tuple[str, str], str] = {}
@@ -176,12 +176,26 @@ class Kubelet:
                 return real
         return number
 
-    def _is_own_port(self, pod: JsonObject, port: int) -> bool:
-        """Whether the pod itself listens there; only on the host network it could be another."""
-        if not pod["spec"].get("hostNetwork"):
-            return True
+    async def _own_places(self, pod: JsonObject, port: int | str) -> Sequence[int]:
+        """The real ports of the pod's own where one of its ports may be; see `Readiness`.
+
+        On the host network a number may be anybody's, and a Service tells the leader's port only:
+        where that is another pod's, this one is a standby, and any of its own ports may be it.
+        """
+        real = await self.real_port(pod, port)
+        if real is None or not pod["spec"].get("hostNetwork"):
+            return () if real is None else (real,)
+        own = self._listening(pod)
+        if real in own:
+            return (real,)
+        is_anothers = isinstance(port, str) and any(
+            real in self._listening(worker.pod) for worker in self._workers.values()
+        )
+        return sorted(own) if is_anothers else ()
+
+    def _listening(self, pod: JsonObject) -> frozenset[int]:
         worker = self._workers.get(objects.uid_of(pod))
-        return worker is not None and any(listens(group, port) for group in worker.groups())
+        return frozenset() if worker is None else listening_ports(worker.groups())
 
     async def _announced_port(self, pod: JsonObject, name: str) -> int | None:
         labels = objects.labels_of(pod)

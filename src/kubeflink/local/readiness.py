@@ -1,6 +1,8 @@
 """When a container can serve.
 
-A JobManager is ready when its REST API answers: its process is up seconds before. A TaskManager,
+A JobManager is ready when its REST API answers: its process is up seconds before. On the host
+network that is a port which the leader writes into its Service; a standby's is never told anywhere,
+so there every port of its process is tried. A TaskManager,
 and any other container, is ready when it runs, unless its description has a readiness probe by HTTP
 or TCP. Commands as probes are not run; they belong to an image that is not here.
 """
@@ -8,17 +10,14 @@ or TCP. Commands as probes are not run; they belong to an image that is not here
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from kubeflink.local.command import HOST
 from kubeflink.local.pods import flink_script
 from kubeflink.objects import JsonObject
 
-PortOf = Callable[[JsonObject, int | str], Awaitable[int | None]]
-"""Given a pod and one of its ports by number or name, the real port; None if it has none (yet)."""
-
-IsOwnPort = Callable[[JsonObject, int], bool]
-"""Whether a real port is one on which this pod's own processes listen."""
+PlacesOf = Callable[[JsonObject, int | str], Awaitable[Sequence[int]]]
+"""Given a pod and one of its ports, the real ports of its own where that may be; none yet: empty."""
 
 _INTERVAL = 0.2  # seconds between two looks
 _ANSWER_TIMEOUT = 5.0
@@ -28,9 +27,8 @@ _REST_PORT_NAME = "rest"
 class Readiness:
     """Looks at containers until they are ready."""
 
-    def __init__(self, port_of: PortOf, is_own_port: IsOwnPort) -> None:
-        self._port_of = port_of
-        self._is_own_port = is_own_port
+    def __init__(self, places_of: PlacesOf) -> None:
+        self._places_of = places_of
 
     async def wait(self, pod: JsonObject, container: JsonObject) -> None:
         """Return when the container is ready; to be cancelled when it ends before."""
@@ -49,10 +47,9 @@ class Readiness:
     ) -> None:
         await asyncio.sleep(float(probe.get("initialDelaySeconds") or 0))
         while True:
-            number = await self._port_of(pod, port)
-            is_own = number is not None and self._is_own_port(pod, number)
-            if number is not None and is_own and await _answers(number, path):
-                return
+            for place in await self._places_of(pod, port):
+                if await _answers(place, path):
+                    return
             await asyncio.sleep(_INTERVAL)
 
 
@@ -71,5 +68,7 @@ async def _answers(port: int, path: str | None) -> bool:
                 writer.close()
     except (OSError, TimeoutError):
         return False
-    # No HTTP at all is a server with TLS, which is there and wants a certificate of its client.
+    if not status:
+        return False  # It hung up: HTTP is not what it speaks.
+    # Other words are those of a server with TLS, which is there and wants to be greeted so.
     return not status.startswith(b"HTTP/") or status.split(b" ")[1:2] < [b"500"]

@@ -13,7 +13,7 @@ its own port and then has the ingress 127.0.0.1; while somebody else has that po
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
 from kubeflink import objects
@@ -26,7 +26,6 @@ from kubeflink.local.deployment_status import is_ready
 from kubeflink.local.events import EventRecorder
 from kubeflink.local.node import NODE_NAME
 from kubeflink.local.ports import NODE_PORTS, PortBook
-from kubeflink.local.readiness import PortOf
 from kubeflink.local.relay import Relay
 from kubeflink.local.watching import reconcile_on_changes
 from kubeflink.objects import JsonObject
@@ -37,6 +36,9 @@ _SEAT_PREFIX = "service "
 _PERIOD = 30.0  # seconds; a port that was taken may be free again
 
 _RelayKey: TypeAlias = tuple[str, int]
+
+PortOf: TypeAlias = Callable[[JsonObject, int | str], Awaitable[int | None]]
+"""Given a pod and one of its ports by number or name, the real port; None if it has none (yet)."""
 
 
 class NodePortAdmission:

@@ -111,11 +111,6 @@ def taskmanager_labels(cluster_id: str) -> dict[str, str]:
     return common_labels(cluster_id) | {LABEL_COMPONENT: TASKMANAGER}
 
 
-def high_availability_labels(cluster_id: str) -> dict[str, str]:
-    """The labels of the ConfigMaps that a JobManager keeps for high availability."""
-    return common_labels(cluster_id) | {LABEL_CONFIG_MAP_TYPE: HIGH_AVAILABILITY}
-
-
 # --- names -----------------------------------------------------------------------------------
 
 

@@ -15,19 +15,26 @@ from kubeflink.spec import JobManagerSpec
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
 
 JOB = "0123456789abcdef0123456789abcdef"
-HA_LABELS = {**FLINK_LABELS, "configmap-type": "high-availability"}
+OTHER_JOB = "f" * 32
+LABELS = {"1.20": {**FLINK_LABELS, "configmap-type": "high-availability"}, "2.3": FLINK_LABELS}
+"""Of the ConfigMaps of high availability, as the Flink of that version makes them."""
 
 
-async def add_ha_data(kubernetes: SmallKubernetes) -> None:
-    for name in ("demo-cluster-config-map", f"demo-{JOB}-config-map"):
-        await kubernetes.add(CONFIG_MAPS, {"metadata": {"name": name, "labels": HA_LABELS}})
+async def add_ha_data(kubernetes: SmallKubernetes, version: str = "2.3") -> None:
+    labels = LABELS[version]
+    store = {f"executionPlan-{OTHER_JOB}": "", "org.apache.flink.k8s.leader.restserver": ""}
+    cluster = {"metadata": {"name": "demo-cluster-config-map", "labels": labels}, "data": store}
+    await kubernetes.add(CONFIG_MAPS, cluster)
+    job = {"metadata": {"name": f"demo-{JOB}-config-map", "labels": labels}}
+    await kubernetes.add(CONFIG_MAPS, job)
 
 
+@pytest.mark.parametrize("version", LABELS)
 async def test_it_stays_until_everything_is_gone(
-    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, version: str
 ) -> None:
     await deployment.deploy(kubernetes.client, demo_spec)
-    await add_ha_data(kubernetes)
+    await add_ha_data(kubernetes, version)
     told: list[str] = []
 
     await removal.delete(kubernetes.client, "demo", on_remaining=told.append)
@@ -40,12 +47,13 @@ async def test_it_stays_until_everything_is_gone(
     ]
 
 
+@pytest.mark.parametrize("version", LABELS)
 async def test_the_data_of_high_availability_goes_on_demand_also_later(
-    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, version: str
 ) -> None:
     await deployment.deploy(kubernetes.client, demo_spec)
-    await add_ha_data(kubernetes)
-    other = {"metadata": {"name": "x", "labels": {**HA_LABELS, "app": "other"}}}
+    await add_ha_data(kubernetes, version)
+    other = {"metadata": {"name": "x", "labels": {**LABELS[version], "app": "other"}}}
     await kubernetes.add(CONFIG_MAPS, other)
     await removal.delete(kubernetes.client, "demo")
 
@@ -61,7 +69,7 @@ async def test_which_jobs_a_new_cluster_would_recover(kubernetes: SmallKubernete
 
     found = await removal.ha_config_maps(kubernetes.client, "demo")
 
-    assert removal.recoverable_jobs(found, "demo") == (JOB,)
+    assert set(removal.recoverable_jobs(found, "demo")) == {JOB, OTHER_JOB}
 
 
 async def test_pods_that_do_not_end_are_named_at_the_limit(
