@@ -2,7 +2,7 @@
 
 Memory sizes are whole numbers of bytes (Flink's `MemorySize`): digits, then a unit or nothing for
 bytes. Durations are `timedelta` (Flink's `TimeUtils`): digits and a unit, nothing meaning
-milliseconds; from 2.0 on also ISO 8601 (`PT10S`). Neither knows signs or fractions. A `timedelta`
+milliseconds; from 2.1 on also ISO 8601 (`PT10S`). Neither knows signs or fractions. A `timedelta`
 ends at a microsecond on one side, so nanoseconds are cut, and at a thousand million days on the
 other, where Flink has "for ever" and here is `timedelta.max`.
 """
@@ -90,7 +90,7 @@ def format_memory(size: int) -> str:
 def parse_duration(text: str, *, iso: bool = True) -> timedelta:
     """A duration from `10 s`, `1min`, `3 d`, `50` (milliseconds), `PT10S`.
 
-    `iso` is whether the ISO 8601 form is read (Flink 2.0 and later); versions before that have no
+    `iso` is whether the ISO 8601 form is read (Flink 2.1 and later); versions before that have no
     durations above 64 bits of nanoseconds' seconds either, which is not imitated.
     `ValueError` says what is wrong.
     """

@@ -69,8 +69,8 @@ class FlinkVersion(NamedTuple):
 
     @property
     def reads_iso_durations(self) -> bool:
-        """Whether `PT10S` is a duration, and whether durations have no upper limit (2.0)."""
-        return self._from(2, 0)
+        """Whether `PT10S` is a duration, and whether durations have no upper limit (2.1)."""
+        return self._from(2, 1)
 
     # --- objects ---
 

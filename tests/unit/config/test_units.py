@@ -119,7 +119,7 @@ def test_what_is_no_duration(text: str, reason: str) -> None:
         parse_duration(text)
 
 
-def test_versions_before_2_do_not_know_iso_durations() -> None:
+def test_versions_before_2_1_do_not_know_iso_durations() -> None:
     with pytest.raises(ValueError, match="no number"):
         parse_duration("PT10S", iso=False)
     with pytest.raises(ValueError, match="signs"):

@@ -54,3 +54,8 @@ def test_the_version_in_the_tag_of_an_image(image: str, version: str | None) -> 
     found = version_of_image(image)
 
     assert (None if found is None else str(found)) == version
+
+
+def test_iso_durations_came_with_2_1() -> None:
+    assert not FlinkVersion.parse("2.0").reads_iso_durations
+    assert FlinkVersion.parse("2.1").reads_iso_durations
