@@ -94,7 +94,10 @@ async def test_environment_and_volumes_reach_the_process(
     await cluster.store.create(
         objects.CONFIG_MAPS,
         "default",
-        {"metadata": {"name": "settings"}, "data": {"file.txt": "from a config map", "key": "v"}},
+        {
+            "metadata": {"name": "settings"},
+            "data": {"file.txt": "from a config map", "key": "v"},
+        },
     )
     await cluster.store.create(
         objects.SECRETS,
@@ -104,7 +107,8 @@ async def test_environment_and_volumes_reach_the_process(
     (tmp_path / "host.txt").write_text("from the host")
     pod = shell_pod(
         "reads",
-        "cat /config/file.txt /secret/pw /host/host.txt; echo $IP $KEY $PW $(pwd); cd /scratch; pwd",
+        "cat /config/file.txt /secret/pw /host/host.txt; echo $IP $KEY $PW $(pwd);"
+        " cd /scratch; pwd",
         volumes=[
             {"name": "config", "configMap": {"name": "settings"}},
             {"name": "secret", "secret": {"secretName": "hidden"}},
@@ -347,7 +351,7 @@ async def test_a_pod_that_fits_nowhere_stays_pending(
 async def test_a_pod_with_a_probe_is_ready_when_its_port_answers(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    port = 29_017
+    port = 19_017
     script = f"sleep 1; exec python3 -m http.server {port} --bind 127.0.0.1 --directory {tmp_path}"
     probe = {"readinessProbe": {"httpGet": {"port": port}}}
     await create(cluster, shell_pod("probed", script, container=probe))

@@ -14,30 +14,13 @@ from kubeflink import objects
 from kubeflink.errors import NotFoundError
 from kubeflink.local.cluster import EmbeddedCluster
 from kubeflink.local.settings import BackOff, Settings
+from kubeflink.local.sizes import SMALL_MEMORY
 from kubeflink.objects import JsonObject
 
 T = TypeVar("T")
 
 JVM_SECONDS = 240.0
 """How long anything that starts a JVM may take on a busy machine."""
-
-SMALL_MEMORY: Mapping[str, str] = {
-    "jobmanager.memory.heap.size": "160m",
-    "jobmanager.memory.jvm-metaspace.size": "160m",
-    "jobmanager.memory.off-heap.size": "32m",
-    "jobmanager.memory.jvm-overhead.min": "32m",
-    "jobmanager.memory.jvm-overhead.max": "32m",
-    "taskmanager.memory.framework.heap.size": "48m",
-    "taskmanager.memory.task.heap.size": "48m",
-    "taskmanager.memory.framework.off-heap.size": "32m",
-    "taskmanager.memory.network.min": "8m",
-    "taskmanager.memory.network.max": "8m",
-    "taskmanager.memory.managed.size": "16m",
-    "taskmanager.memory.jvm-metaspace.size": "96m",
-    "taskmanager.memory.jvm-overhead.min": "32m",
-    "taskmanager.memory.jvm-overhead.max": "32m",
-}
-"""The smallest processes that also run SQL: about 350 MB and 240 MB of resident memory."""
 
 QUICK_RELEASE: Mapping[str, str] = {"resourcemanager.taskmanager-timeout": "4s"}
 """Idle TaskManagers go after seconds instead of half a minute."""

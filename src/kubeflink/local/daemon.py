@@ -86,7 +86,13 @@ def up(
     directory.create()
     if settings is not None:
         write_json(directory.settings_file, settings.as_json())
-    _start_server(directory, timeout, environ)
+    try:
+        _start_server(directory, timeout, environ)
+    except LocalError:
+        # Our server has ended; a lock that is held now is that of another `up`, which was faster.
+        if is_locked(directory):
+            return _wait_for_other_start(directory, timeout)
+        raise
     return _status(directory)
 
 
@@ -242,7 +248,7 @@ def _stop_server(directory: StateDirectory, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     if identity.is_alive():
         os.kill(identity.pid, signal.SIGTERM)
-    while is_locked(directory):
+    while is_locked(directory) or identity.is_alive():
         if time.monotonic() > deadline:
             os.kill(identity.pid, signal.SIGKILL)
             deadline = time.monotonic() + timeout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from collections.abc import Awaitable, Callable
 
@@ -70,15 +69,17 @@ class Relay:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_copy(reader, target_writer), name="to the target")
                 group.create_task(_copy(target_reader, writer), name="from the target")
+        except* ConnectionError:
+            # One side broke off; the other one has to see that, and not a good end or nothing.
+            writer.transport.abort()
         finally:
             target_writer.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy until the end; then tell the other side that nothing more comes."""
-    with contextlib.suppress(ConnectionError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+    while data := await reader.read(_CHUNK):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
