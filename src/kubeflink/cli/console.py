@@ -54,6 +54,12 @@ def plain(text: str) -> None:
     sys.stderr.flush()
 
 
+def raw_error(text: str) -> None:
+    """A piece on stderr as it is, such as a question."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
 def notices(found: Iterable[Notice]) -> None:
     """One line for each notice, repeated ones once."""
     for message in dict.fromkeys(notice.message for notice in found):

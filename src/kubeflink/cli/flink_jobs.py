@@ -54,12 +54,19 @@ async def _list(action: Action) -> None:
         console.out(line)
 
 
+def kind_of(job: JobSummary) -> Literal["running", "scheduled", "ended"]:
+    """Under which title a job is listed."""
+    if job.state in _SCHEDULED:
+        return "scheduled"
+    return "ended" if job.state in _ENDED else "running"
+
+
 def listing(jobs: Iterable[JobSummary], chosen: set[str]) -> list[str]:
     """The lines of `list`; `chosen` are the letters of its options (`r`, `s`, `a`)."""
     jobs = sorted(jobs, key=lambda job: (job.start_time, job.state.lower()))
-    scheduled = [job for job in jobs if job.state in _SCHEDULED]
-    ended = [job for job in jobs if job.state in _ENDED]
-    others = [job for job in jobs if job.state not in _SCHEDULED | _ENDED]
+    scheduled = [job for job in jobs if kind_of(job) == "scheduled"]
+    ended = [job for job in jobs if kind_of(job) == "ended"]
+    others = [job for job in jobs if kind_of(job) == "running"]
     lines: list[str] = []
     if chosen & {"r", "a"}:
         lines += _block(RUNNING_TITLE, others) or ["No running jobs."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -41,22 +42,33 @@ def run(action: Action) -> int:
         return 0
     if action.target not in (SESSION, REMOTE):
         raise unknown_target(action.target)
+    if program.python is not None and program.python.entry:
+        return running.run(_run_python(action, program))
     return running.run(_run_jar(action, program))
 
 
 def info(action: Action) -> int:
-    """The execution plan of a program: only a JVM can make it."""
-    check_program(program_of(action.line))
-    raise UsageError(
-        "the plan of a program is made by the program, in a JVM",
-        hint="Run it on a session cluster; `kubeflink describe` and the web UI show its plan.",
-    )
+    """Print the execution plan of a program, which only a JVM can make."""
+    program = program_of(action.line)
+    check_program(program)
+    from kubeflink.cli import client_side
+
+    running.run(client_side.show_plan(program, action.configuration))
+    return 0
 
 
 def application(action: Action, program: Program) -> Configuration:
-    """The configuration of the application cluster that runs a program."""
+    """The configuration of the application cluster that runs a program.
+
+    As for Flink, a Python program has no jar beside it, and a jar no Python files.
+    """
     from kubeflink import spec
 
+    if program.python is not None and program.python.entry:
+        program = replace(program, uri=None)
+    elif program.python is not None:
+        console.say("options such as -pyfs go with -py or -pym; Flink does not use them for a jar")
+        program = replace(program, python=None)
     return spec.application_configuration(action.configuration, program)
 
 
@@ -83,7 +95,7 @@ async def _deploy_application(configuration: Configuration) -> None:
 
 async def _run_jar(action: Action, program: Program) -> int:
     """Submit a jar to a running cluster and, attached, follow the job to its end."""
-    from kubeflink.cluster.session import check_jar
+    from kubeflink.cluster.jars import check_jar
 
     jar = _local_jar(program)
     check_jar(jar)
@@ -97,6 +109,7 @@ async def _run_jar(action: Action, program: Program) -> int:
             savepoint=program.savepoint_path,
             allow_non_restored_state=program.allow_non_restored_state or None,
             claim_mode=cast("ClaimMode | None", program.claim_mode),
+            options=_job_options(action, program),
         )
         console.out(f"Job has been submitted with JobID {job.id}")
         if program.detached:
@@ -121,12 +134,30 @@ async def _followed(job: Job, program: Program) -> JobOutcome:
         raise
 
 
+async def _run_python(action: Action, program: Program) -> int:
+    """Run a Python program in and beside a JVM on this side, as Flink does."""
+    from kubeflink.cli import client_side
+
+    console.notices(action.configuration.notices)
+    async with cluster_of(action) as cluster:
+        await client_side.run_python(cluster, program, action.configuration)
+    return 0
+
+
+def _job_options(action: Action, program: Program) -> dict[str, str]:
+    """What the configuration and the words of `run` say about the job."""
+    from kubeflink.cluster.job_options import for_job
+    from kubeflink.config.options import pipeline
+
+    options = for_job(action.configuration)
+    if program.classpaths:
+        options[pipeline.CLASSPATHS.key] = ";".join(program.classpaths)
+    return options
+
+
 def _local_jar(program: Program) -> Path:
-    if program.uri is None or (program.python is not None and program.python.entry):
-        raise UsageError(
-            "a Python program on a session cluster is compiled in a JVM on this side",
-            hint=f"Deploy it as an application: run -t {APPLICATION} -py local:///...",
-        )
+    if program.uri is None:
+        raise UsageError("no program was given", hint="Name a jar after the options.")
     return Path(program.uri.removeprefix("file://"))
 
 

@@ -18,6 +18,12 @@ class Terminated(BaseException):
     exit_code = 143
 
 
+class Interrupted(BaseException):
+    """Ctrl-C was answered: what to do with a running job has been settled."""
+
+    exit_code = 130
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """The options in front of the command.

@@ -1,4 +1,4 @@
-"""`run`, `list`, `cancel`, `stop` and `savepoint` on a cluster that is named by `--session`.
+"""`list`, `cancel`, `stop`, `savepoint` and `checkpoint` on a cluster named by `--session`.
 
 These share their names with Flink's actions, so they have long options only where Flink's short
 ones mean something else: `-n`, `-s` and `-p` are not kubectl's there.
@@ -7,19 +7,18 @@ ones mean something else: `-n`, `-s` and `-p` are not kubectl's there.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from kubeflink.cli import console, progress, tables
+from kubeflink.cli import console, tables
 from kubeflink.cli.parameters import (
     connected,
     connection_options,
     output_option,
-    property_option,
     timeout_option,
     wait_option,
 )
@@ -27,13 +26,11 @@ from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
-    from kubeflink.cluster.job import Job, JobOutcome, JobProgress
+    from kubeflink.cluster.job import Job
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.rest.models import JobSummary
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SQL_SUFFIX = ".sql"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
@@ -60,174 +57,39 @@ async def open_cluster(stack: AsyncExitStack, connection: Connection, name: str)
     return await stack.enter_async_context(SessionCluster(client, name))
 
 
-# --- run -------------------------------------------------------------------------------------
-
-
-@click.command("run", context_settings={**HELP_NAMES, "allow_interspersed_args": False})
-@on_cluster
-@click.option("-c", "--class", "entry_class", metavar="CLASS", help="The class with `main`.")
-@click.option("-p", "--parallelism", type=click.IntRange(min=1), help="The job's parallelism.")
-@click.option("-s", "--from-savepoint", metavar="PATH", help="The savepoint to start from.")
-@click.option("--allow-non-restored-state", is_flag=True, help="Skip state that nobody takes.")
-@click.option(
-    "--claim-mode",
-    type=click.Choice(["NO_CLAIM", "CLAIM", "LEGACY"], case_sensitive=False),
-    help="Who owns the savepoint afterwards.",
-)
-@property_option
-@click.option("--sql", metavar="STATEMENTS", help="Run these SQL statements.")
-@wait_option
-@click.option("-d", "--detached", is_flag=True, help="The same as --no-wait.")
-@timeout_option(None, "for the end of the job")
-@output_option("text", "json", "yaml")
-@click.argument("program", required=False)
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run_command(
-    *,
-    connection: Connection,
-    cluster: str,
-    program: str | None,
-    sql: str | None,
-    wait: bool,
-    detached: bool,
-    timeout: float | None,
-    output: str,
-    **submission: Any,
-) -> None:
-    """Run PROGRAM, a jar or a file of SQL statements, and follow the job to its end.
-
-    Words after PROGRAM are its arguments. The exit code tells how the job ended.
-    """
-    from kubeflink.cli import running
-
-    if (program is None) == (sql is None):
-        raise UsageError("name one program: a jar, a file ending in .sql, or --sql STATEMENTS")
-    if sql is None and program is not None and program.endswith(SQL_SUFFIX):
-        sql = _statements(Path(program))
-    running.run(
-        _run(
-            connection,
-            cluster,
-            program,
-            sql,
-            submission,
-            follows=wait and not detached,
-            timeout=timeout,
-            output=output,
-        )
-    )
-
-
-def _statements(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
-
-
-async def _run(
-    connection: Connection,
-    name: str,
-    program: str | None,
-    sql: str | None,
-    submission: Mapping[str, Any],
-    *,
-    follows: bool,
-    timeout: float | None,
-    output: str,
-) -> None:
-    """Submit a program and, if that is wanted, follow its job to the end."""
-    async with AsyncExitStack() as stack:
-        cluster = await open_cluster(stack, connection, name)
-        if sql is not None:
-            job = await _submit_sql(cluster, program or "--sql", sql, submission)
-        else:
-            assert program is not None
-            job = await _submit_jar(cluster, program, submission)
-        outcome = None
-        if follows:
-            _announce(job, name, output)
-            outcome = await follow(job, timeout)
-        _show_job(job, outcome, output)
-        if outcome is not None:
-            outcome.check()
-
-
-async def _submit_jar(cluster: SessionCluster, jar: str, given: Mapping[str, Any]) -> Job:
-    with progress.uploading(Path(jar).name) as on_upload:
-        return await cluster.submit_jar(
-            jar,
-            entry_class=given["entry_class"],
-            args=given["arguments"],
-            parallelism=given["parallelism"],
-            savepoint=given["from_savepoint"],
-            allow_non_restored_state=given["allow_non_restored_state"] or None,
-            claim_mode=given["claim_mode"],
-            options=given["options"] or None,
-            on_upload=on_upload,
-        )
-
-
-async def _submit_sql(
-    cluster: SessionCluster, source: str, sql: str, given: Mapping[str, Any]
-) -> Job:
-    if given["arguments"]:
-        raise UsageError("SQL takes no arguments", hint="Options go before the file.")
-    return await cluster.submit_sql(
-        sql,
-        source=source,
-        parallelism=given["parallelism"],
-        options=given["options"] or None,
-    )
-
-
-def _announce(job: Job, cluster: str, output: str) -> None:
-    if output == "text":
-        console.out(f"Job has been submitted with JobID {job.id}")
-    console.say(f"cancel it: kubeflink cancel --session {cluster} {job.id}")
-
-
-async def follow(job: Job, timeout: float | None) -> JobOutcome:
-    """Follow a job to its end and show its states."""
-    with progress.waiting(f"job {job.id} was submitted") as tell:
-
-        def on_progress(seen: JobProgress) -> None:
-            tasks = ", ".join(f"{count} {state}" for state, count in sorted(seen.tasks.items()))
-            tell(f"{seen.name or job.id}: {seen.state}" + (f" ({tasks})" if tasks else ""))
-
-        return await job.wait(timeout=timeout, check=False, on_progress=on_progress)
-
-
-def _show_job(job: Job, outcome: JobOutcome | None, output: str) -> None:
-    if output != "text":
-        tables.document(tables.plain(outcome) if outcome else {"job_id": job.id}, output)
-    elif outcome is None:
-        console.out(f"Job has been submitted with JobID {job.id}")
-    elif outcome.succeeded:
-        seconds = outcome.duration / 1000
-        console.out(f"Job {outcome.name} ({job.id}) has finished after {seconds:.1f} s")
-
-
 # --- list ------------------------------------------------------------------------------------
 
 
 @click.command("list", context_settings=HELP_NAMES)
 @on_cluster
+@click.option("-r", "--running", is_flag=True, help="Jobs that run, or are being restarted.")
+@click.option("-s", "--scheduled", is_flag=True, help="Jobs that have not begun.")
 @click.option("-a", "--all", "ended_too", is_flag=True, help="Also jobs that have ended.")
 @output_option("table", "json", "yaml")
-def list_command(*, connection: Connection, cluster: str, ended_too: bool, output: str) -> None:
-    """List the jobs of a cluster."""
-    from kubeflink.cli import running
+def list_command(
+    *,
+    connection: Connection,
+    cluster: str,
+    running: bool,
+    scheduled: bool,
+    ended_too: bool,
+    output: str,
+) -> None:
+    """List the jobs of a cluster: those that run or have not begun, if nothing else is said."""
+    from kubeflink.cli import flink_jobs
+    from kubeflink.cli.running import run
 
     async def ask() -> tuple[JobSummary, ...]:
         async with AsyncExitStack() as stack:
             return await (await open_cluster(stack, connection, cluster)).jobs()
 
-    ended = ("FINISHED", "CANCELED", "FAILED")
-    found = [job for job in running.run(ask()) if ended_too or job.state not in ended]
+    kinds = {"running": running, "scheduled": scheduled, "ended": ended_too}
+    chosen = {kind for kind, wanted in kinds.items() if wanted or ended_too}
+    chosen = chosen or {"running", "scheduled"}
+    found = [job for job in run(ask()) if flink_jobs.kind_of(job) in chosen]
     found.sort(key=lambda job: job.start_time)
     if not found and output == "table":
-        console.say(f"the cluster {cluster} has no jobs" + ("" if ended_too else " that run"))
+        console.say(f"the cluster {cluster} has no jobs" + ("" if ended_too else " of that kind"))
         return
     tables.show(found, ("JOB ID", "NAME", "STATE", "START", "DURATION", "TASKS"), _cells, output)
 
@@ -243,7 +105,7 @@ def _cells(job: JobSummary) -> list[str]:
     ]
 
 
-# --- steering --------------------------------------------------------------------------------
+# --- cancel, checkpoint ----------------------------------------------------------------------
 
 
 @click.command("cancel", context_settings=HELP_NAMES)
@@ -251,57 +113,118 @@ def _cells(job: JobSummary) -> list[str]:
 @click.argument("job_id")
 @wait_option
 @timeout_option("2m", "until the job has ended")
+@output_option("text", "json", "yaml")
 def cancel_command(
-    job_id: str, *, connection: Connection, cluster: str, wait: bool, timeout: float
+    job_id: str, *, connection: Connection, cluster: str, wait: bool, timeout: float, output: str
 ) -> None:
     """Cancel a job and wait until it has ended."""
 
     async def cancel(job: Job) -> None:
         await job.cancel(wait=wait, timeout=timeout)
+        state = "CANCELED" if wait else "CANCELLING"
+        told = f"Job {job.id} is {'cancelled' if wait else 'being cancelled'}"
+        _show({"job_id": job.id, "state": state}, told, output)
 
     _on_job(connection, cluster, job_id, cancel)
-    console.out(f"Job {job_id} is {'cancelled' if wait else 'being cancelled'}")
+
+
+@click.command("checkpoint", context_settings=HELP_NAMES)
+@on_cluster
+@click.argument("job_id")
+@click.option("--full", is_flag=True, help="Not an incremental one.")
+@timeout_option("10m", "for the checkpoint")
+@output_option("text", "json", "yaml")
+def checkpoint_command(
+    job_id: str, *, connection: Connection, cluster: str, full: bool, timeout: float, output: str
+) -> None:
+    """Take a checkpoint of a job now."""
+
+    async def take(job: Job) -> None:
+        number = await job.checkpoint(
+            checkpoint_type="FULL" if full else "CONFIGURED", timeout=timeout
+        )
+        found = {"job_id": job.id, "checkpoint_id": number}
+        _show(found, f"Checkpoint {number} of job {job.id} is complete", output)
+
+    _on_job(connection, cluster, job_id, take)
+
+
+# --- savepoints ------------------------------------------------------------------------------
+
+
+def savepoint_options(function: F) -> F:
+    """Adds what a savepoint can be told; the command gets it as `how`, a SavepointRequest."""
+
+    @functools.wraps(function)
+    def command(
+        *args: Any,
+        savepoint_dir: str | None,
+        format_type: Literal["CANONICAL", "NATIVE"],
+        trigger_id: str | None,
+        wait: bool,
+        timeout: float,
+        output: str,
+        **kw: Any,
+    ) -> Any:
+        how = SavepointRequest(savepoint_dir, format_type, trigger_id, wait, timeout, output)
+        return function(*args, how=how, **kw)
+
+    for option in (
+        output_option("text", "json", "yaml"),
+        timeout_option("10m", "for the savepoint"),
+        wait_option,
+        click.option("--trigger-id", metavar="ID", help="Go on with a request made before."),
+        click.option(
+            "--type",
+            "format_type",
+            type=click.Choice(["CANONICAL", "NATIVE"], case_sensitive=False),
+            default="CANONICAL",
+            show_default=True,
+            help="The savepoint's format.",
+        ),
+        click.option("--savepoint-dir", metavar="PATH", help="Where to put the savepoint."),
+    ):
+        command = option(command)
+    return command  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointRequest:
+    """How a savepoint is to be taken, and what is to be printed of it."""
+
+    directory: str | None
+    format_type: Literal["CANONICAL", "NATIVE"]
+    trigger_id: str | None
+    wait: bool
+    timeout: float
+    output: str
 
 
 @click.command("stop", context_settings=HELP_NAMES)
 @on_cluster
 @click.argument("job_id")
-@click.option("--savepoint-dir", metavar="PATH", help="Where to put the savepoint.")
 @click.option("--drain", is_flag=True, help="Send the last watermark first.")
-@click.option(
-    "--type",
-    "format_type",
-    type=click.Choice(["CANONICAL", "NATIVE"], case_sensitive=False),
-    default="CANONICAL",
-    show_default=True,
-    help="The savepoint's format.",
-)
-@click.option("--trigger-id", metavar="ID", help="Go on waiting for a stop that was asked for.")
-@timeout_option("10m", "for the savepoint")
-@output_option("text", "json", "yaml")
+@savepoint_options
 def stop_command(
-    job_id: str,
-    *,
-    connection: Connection,
-    cluster: str,
-    savepoint_dir: str | None,
-    drain: bool,
-    format_type: Literal["CANONICAL", "NATIVE"],
-    trigger_id: str | None,
-    timeout: float,
-    output: str,
+    job_id: str, *, connection: Connection, cluster: str, drain: bool, how: SavepointRequest
 ) -> None:
     """Stop a job with a savepoint, from which it can go on."""
 
     async def stop(job: Job) -> None:
+        if not how.wait:
+            trigger = await (await job.cluster.flink()).stop(
+                job.id, directory=how.directory, drain=drain, format_type=how.format_type
+            )
+            _show_trigger(job, trigger, "stop", how)
+            return
         saved = await job.stop(
-            directory=savepoint_dir,
+            directory=how.directory,
             drain=drain,
-            format_type=format_type,
-            trigger_id=trigger_id,
-            timeout=timeout,
+            format_type=how.format_type,
+            trigger_id=how.trigger_id,
+            timeout=how.timeout,
         )
-        _show_savepoint(saved, f"Job {job.id} has been stopped", output)
+        _show_savepoint(saved, f"Job {job.id} has been stopped", how.output)
 
     _on_job(connection, cluster, job_id, stop)
 
@@ -309,69 +232,73 @@ def stop_command(
 @click.command("savepoint", context_settings=HELP_NAMES)
 @on_cluster
 @click.argument("job_id", required=False)
-@click.option("--savepoint-dir", metavar="PATH", help="Where to put the savepoint.")
 @click.option("--dispose", metavar="PATH", help="Remove this savepoint instead of taking one.")
-@click.option(
-    "--type",
-    "format_type",
-    type=click.Choice(["CANONICAL", "NATIVE"], case_sensitive=False),
-    default="CANONICAL",
-    show_default=True,
-    help="The savepoint's format.",
-)
-@click.option("--trigger-id", metavar="ID", help="Go on waiting for one that was asked for.")
-@timeout_option("10m", "for the savepoint")
-@output_option("text", "json", "yaml")
+@savepoint_options
 def savepoint_command(
     job_id: str | None,
     *,
     connection: Connection,
     cluster: str,
-    savepoint_dir: str | None,
     dispose: str | None,
-    format_type: Literal["CANONICAL", "NATIVE"],
-    trigger_id: str | None,
-    timeout: float,
-    output: str,
+    how: SavepointRequest,
 ) -> None:
     """Take a savepoint of a job that runs on, or dispose of one."""
     if (job_id is None) == (dispose is None):
         raise UsageError("name either a job, or a savepoint with --dispose")
     if dispose is not None:
-        _dispose(connection, cluster, dispose, timeout)
+        _dispose(connection, cluster, dispose, how)
         return
     assert job_id is not None
 
     async def save(job: Job) -> None:
+        if not how.wait:
+            trigger = await (await job.cluster.flink()).trigger_savepoint(
+                job.id, directory=how.directory, format_type=how.format_type
+            )
+            _show_trigger(job, trigger, "savepoint", how)
+            return
         saved = await job.savepoint(
-            directory=savepoint_dir,
-            format_type=format_type,
-            trigger_id=trigger_id,
-            timeout=timeout,
+            directory=how.directory,
+            format_type=how.format_type,
+            trigger_id=how.trigger_id,
+            timeout=how.timeout,
         )
-        _show_savepoint(saved, f"Job {job.id} goes on", output)
+        _show_savepoint(saved, f"Job {job.id} goes on", how.output)
 
     _on_job(connection, cluster, job_id, save)
 
 
-def _dispose(connection: Connection, name: str, path: str, timeout: float) -> None:
+def _dispose(connection: Connection, name: str, path: str, how: SavepointRequest) -> None:
     from kubeflink.cli import running
 
     async def dispose() -> None:
         async with AsyncExitStack() as stack:
             cluster = await open_cluster(stack, connection, name)
-            await cluster.dispose_savepoint(path, timeout=timeout)
+            await cluster.dispose_savepoint(path, timeout=how.timeout)
 
     running.run(dispose())
-    console.out(f"Savepoint {path} is disposed of")
+    _show({"location": path, "disposed": True}, f"Savepoint {path} is disposed of", how.output)
 
 
 def _show_savepoint(saved: Any, what: str, output: str) -> None:
+    _show(tables.plain(saved), f"Savepoint: {saved.location}", output)
     if output == "text":
-        console.out(f"Savepoint: {saved.location}")
         console.say(what)
+
+
+def _show_trigger(job: Job, trigger: str, command: str, how: SavepointRequest) -> None:
+    _show({"job_id": job.id, "trigger_id": trigger}, f"Trigger id: {trigger}", how.output)
+    console.say(
+        f"wait for it: kubeflink {command} --session {job.cluster.name} {job.id}"
+        f" --trigger-id {trigger}"
+    )
+
+
+def _show(found: dict[str, Any], told: str, output: str) -> None:
+    if output == "text":
+        console.out(told)
     else:
-        tables.document(tables.plain(saved), output)
+        tables.document(found, output)
 
 
 def _on_job(connection: Connection, cluster: str, text: str, steer: Callable[[Job], Any]) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from kubeflink.cli import console
 from kubeflink.cli import invocation as invocations
-from kubeflink.cli.invocation import Invocation, Terminated
+from kubeflink.cli.invocation import Interrupted, Invocation, Terminated
 from kubeflink.errors import KubeflinkError, UsageError
 
 FLINK_COMMANDS = (
@@ -56,8 +56,8 @@ def _run(words: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return 130
-    except Terminated:
-        return Terminated.exit_code
+    except (Interrupted, Terminated) as end:
+        return end.exit_code
     except BaseExceptionGroup as group:
         cause = _only_cause(group)
         if cause is None:

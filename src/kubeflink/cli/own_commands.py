@@ -28,11 +28,12 @@ _SECTIONS = {
         "ui": ("ui", "Open Flink's web UI, or print its address"),
     },
     "Jobs": {
-        "run": ("jobs", "Run a program on a cluster"),
+        "run": ("submission", "Run a program on a cluster"),
         "list": ("jobs", "List the jobs of a cluster"),
         "cancel": ("jobs", "Cancel a job"),
         "stop": ("jobs", "Stop a job with a savepoint"),
         "savepoint": ("jobs", "Take a savepoint, or dispose of one"),
+        "checkpoint": ("jobs", "Take a checkpoint"),
     },
     "Without a cluster": {
         "demo": ("demo", "Count the words of a text on a Kubernetes of its own"),

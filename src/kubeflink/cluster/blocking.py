@@ -87,6 +87,19 @@ def _enter(
     return enter
 
 
+def _enter_on(
+    method: Callable[Concatenate[Any, P], AbstractAsyncContextManager[T]],
+) -> Callable[Concatenate[Any, P], AbstractContextManager[T]]:
+    """A method whose result is used by `with` instead of `async with`."""
+
+    @functools.wraps(method)
+    def forward(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
+        bound = functools.partial(method, self._inner, *args, **kwargs)
+        return _enter(functools.wraps(method)(bound), lambda found: found)()
+
+    return forward
+
+
 async def _aenter(manager: AbstractAsyncContextManager[A]) -> A:
     return await manager.__aenter__()
 
@@ -178,6 +191,7 @@ class FlinkCluster(Generic[C]):
             PORTAL.call(lines.aclose())
 
     close = _forward(cluster.FlinkCluster.close)
+    socket = _enter_on(cluster.FlinkCluster.socket)
     exists = _forward(cluster.FlinkCluster.exists)
     has_ha_data = _forward(cluster.FlinkCluster.has_ha_data)
     wait_ready = _forward(cluster.FlinkCluster.wait_ready)

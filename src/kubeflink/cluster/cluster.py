@@ -8,15 +8,15 @@ as does leaving an `async with` block; the cluster itself goes on, until `delete
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
 from kubeflink.cluster.endpoint import Address, Route
-from kubeflink.errors import NotFoundError
+from kubeflink.errors import ForbiddenError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import DEPLOYMENTS
 from kubeflink.spec import names
@@ -87,6 +87,40 @@ class FlinkCluster:
             connection = endpoint.connect(self._client, self.route)
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
+
+    @asynccontextmanager
+    async def socket(
+        self, notify: Callable[[str], None] = endpoint.logger.info
+    ) -> AsyncIterator[tuple[str, int]]:
+        """Host and port of the REST API for other programs of this machine, such as Flink's own.
+
+        They hold while the context is open; see `endpoint.socket_of`. Raises ClusterNotFoundError.
+        """
+        route = await endpoint.route_to(self._client, self.name, self.namespace)
+        async with endpoint.socket_of(self._client, route, notify) as found:
+            yield found
+
+    @asynccontextmanager
+    async def one_jobmanager(self) -> AsyncIterator[FlinkClient]:
+        """A client whose requests all reach the same JobManager, for as long as that lives.
+
+        They reach any with `flink`, which is the same to all requests but those about jars.
+        """
+        flink = await self.flink()
+        if self.route is None or not await self._has_standby():
+            yield flink
+            return
+        async with endpoint.connect(self._client, self.route, to_one_pod=True) as flink:
+            yield flink
+
+    async def _has_standby(self) -> bool:
+        """Whether there is more than one JobManager; without the right to look, one is assumed."""
+        name = names.deployment_name(self.name)
+        try:
+            deployment = await self._client.get(DEPLOYMENTS, name, self.namespace)
+        except (ForbiddenError, NotFoundError):
+            return False
+        return int((deployment.get("spec") or {}).get("replicas", 1)) > 1
 
     async def exists(self) -> bool:
         """Whether the Deployment is there, and still the same one."""
@@ -159,7 +193,10 @@ class FlinkCluster:
         flink = await self.flink()
         trigger = await flink.dispose_savepoint(path)
         result = await completed(
-            lambda: flink.disposal_status(trigger), timeout, f"removal of savepoint {path}"
+            lambda: flink.disposal_status(trigger),
+            timeout,
+            f"removal of savepoint {path}",
+            cluster=self,
         )
         if result.failure is not None:
             trace = result.failure.stack_trace

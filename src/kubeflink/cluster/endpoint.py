@@ -20,9 +20,10 @@ never works, and picks any node; see docs/deviations.md.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kubeflink import objects
@@ -35,6 +36,8 @@ from kubeflink.spec import names
 
 if TYPE_CHECKING:
     from kubeflink.rest import FlinkClient
+
+logger = logging.getLogger(__name__)
 
 INTERNAL_IP: Final = "InternalIP"
 """The default of kubernetes.rest-service.exposed.node-port-address-type."""
@@ -156,15 +159,25 @@ async def route_to(
 
 @asynccontextmanager
 async def connect(
-    client: KubeClient, route: Route, *, retry_seconds: float = RETRY_SECONDS
+    client: KubeClient,
+    route: Route,
+    *,
+    retry_seconds: float = RETRY_SECONDS,
+    to_one_pod: bool = False,
 ) -> AsyncIterator[FlinkClient]:
     """A REST client for a route; its connections are closed at the end.
 
     A direct route gets an HTTP client of its own: the credentials for the API server are never
-    sent to Flink.
+    sent to Flink. Behind one address there may be several JobManagers. With `to_one_pod` all
+    requests go to the same one while that lives: a Service's balance is struck for each connection,
+    so one connection has to do; a service proxy strikes it for each request, so a port-forward
+    takes its place.
     """
     from kubeflink.rest import FlinkClient
 
+    if to_one_pod and route.kind == "service proxy":
+        scheme = "https" if "/https:" in route.url else "http"
+        route = replace(route, kind="port-forward", url=f"{scheme}://")
     if route.kind == "service proxy":
         yield FlinkClient(client.http, route.url, where=route.where, retry_seconds=retry_seconds)
         return
@@ -180,8 +193,36 @@ async def connect(
             )
             opened = await resources.enter_async_context(forward)
             url = f"{route.url}127.0.0.1:{opened.port}"
-        http = await resources.enter_async_context(httpx2.AsyncClient(trust_env=not is_near(url)))
+        limits = httpx2.Limits(max_connections=1 if to_one_pod else 100)
+        http = await resources.enter_async_context(
+            httpx2.AsyncClient(trust_env=not is_near(url), limits=limits)
+        )
         yield FlinkClient(http, url, where=route.where, retry_seconds=retry_seconds)
+
+
+@asynccontextmanager
+async def socket_of(
+    client: KubeClient, route: Route, notify: Callable[[str], None] = logger.info
+) -> AsyncIterator[tuple[str, int]]:
+    """Host and port at which another program of this machine reaches the REST API.
+
+    Where there is no direct way, a local port is forwarded for as long as the context is open, for
+    such a program does not know the API server's service proxy; `notify` is told about it.
+    """
+    from urllib.parse import urlsplit
+
+    if route.kind == "direct":
+        parts = urlsplit(route.url)
+        yield parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        return
+    from kubeflink.kube.portforward import PortForward
+
+    forward = PortForward(
+        client, route.port, service=route.service, namespace=route.namespace, notify=notify
+    )
+    async with forward:
+        notify(f"forwarding the local port {forward.port} to {route.service}")
+        yield "127.0.0.1", forward.port
 
 
 def is_near(url: str) -> bool:

@@ -18,6 +18,7 @@ from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.errors import (
     ApiUnreachableError,
+    ClusterNotFoundError,
     JobFailedError,
     NotFoundError,
     RestStatusError,
@@ -235,6 +236,7 @@ class Job:
             lambda: flink.checkpoint_status(self.id, trigger),
             timeout,
             f"checkpoint of job {self.id} (request {trigger})",
+            cluster=self._cluster,
         )
         await self._raise_for(result, "checkpoint")
         return result.checkpoint_id or 0
@@ -254,6 +256,8 @@ class Job:
             lambda: flink.savepoint_status(self.id, trigger),
             timeout,
             f"{what} of job {self.id} (request {trigger})",
+            cluster=self._cluster,
+            hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
         )
         await self._raise_for(result, what)
         return Savepoint(result.location or "", self.id, trigger)
@@ -309,7 +313,7 @@ class _Follower:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 details = await self.job.details()
-        except (*_UNREACHABLE, TimeoutError):
+        except (*_UNREACHABLE, NotFoundError, TimeoutError):  # not found: the Service, by a proxy
             self._tell(UNKNOWN, {})
             await self._check_cluster()
             return None
@@ -324,11 +328,7 @@ class _Follower:
 
     async def _check_cluster(self) -> None:
         """Whether the cluster has gone, which ends the wait: its jobs went with it."""
-        try:
-            exists = await self.job.cluster.exists()
-        except (ApiUnreachableError, ServerError, TooManyRequestsError):
-            return
-        if not exists:
+        if not await may_exist(self.job.cluster):
             raise self._lost(f"the cluster {self.job.cluster.name} went away while it ran")
 
     def _unknown_to_jobmanager(self) -> None:
@@ -361,12 +361,26 @@ class _Follower:
                 self.on_progress(progress)
 
 
+async def may_exist(cluster: FlinkCluster) -> bool:
+    """False only if it is proven that the cluster has gone."""
+    try:
+        return await cluster.exists()
+    except (ApiUnreachableError, ServerError, TooManyRequestsError):
+        return True
+
+
 async def completed(
-    ask: Callable[[], Awaitable[models.OperationStatus]], timeout: float | None, what: str
+    ask: Callable[[], Awaitable[models.OperationStatus]],
+    timeout: float | None,
+    what: str,
+    *,
+    cluster: FlinkCluster,
+    hint: str | None = None,
 ) -> models.OperationResult:
     """The result of an operation under way, asked for until it is there.
 
-    WaitTimeoutError after `timeout` seconds; the operation itself goes on.
+    WaitTimeoutError after `timeout` seconds; the operation itself goes on. ClusterNotFoundError if
+    the cluster goes away meanwhile.
     """
     deadline = Deadline.after(timeout)
     pause = _FIRST_PAUSE
@@ -375,11 +389,15 @@ async def completed(
             status = await ask()
             if status.is_completed and status.operation is not None:
                 return status.operation
-        except _UNREACHABLE:
+        except (*_UNREACHABLE, NotFoundError) as error:
             if deadline.has_passed:
                 raise
+            if not await may_exist(cluster):
+                raise ClusterNotFoundError(
+                    f"The cluster {cluster.name} went away before the {what} was complete"
+                ) from error
         if not await deadline.pause(pause):
-            raise WaitTimeoutError(f"The {what} is not complete after {timeout:g} s")
+            raise WaitTimeoutError(f"The {what} is not complete after {timeout:g} s", hint=hint)
         pause = min(pause * 1.3, _LONGEST_PAUSE)
 
 

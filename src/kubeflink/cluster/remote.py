@@ -6,8 +6,10 @@ what its JobManager says.
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
+from kubeflink.cluster import endpoint
 from kubeflink.cluster.endpoint import Address, is_near
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.rest import FlinkClient
@@ -18,6 +20,7 @@ class RemoteCluster(SessionCluster):
 
     def __init__(self, host: str, port: int, *, scheme: str = "http") -> None:
         shown = f"[{host}]" if ":" in host else host
+        self._host, self._port = host, port
         self._url = f"{scheme}://{shown}:{port}"
         self.name = f"{shown}:{port}"
         self.namespace = ""
@@ -34,6 +37,18 @@ class RemoteCluster(SessionCluster):
             await self._resources.enter_async_context(http)
             self._flink = FlinkClient(http, self._url, where=f"JobManager {self.name}")
         return self._flink
+
+    @asynccontextmanager
+    async def socket(
+        self, notify: Callable[[str], None] = endpoint.logger.info
+    ) -> AsyncIterator[tuple[str, int]]:
+        """Its own host and port."""
+        yield self._host, self._port
+
+    @asynccontextmanager
+    async def one_jobmanager(self) -> AsyncIterator[FlinkClient]:
+        """The same client as `flink`: what is behind the address cannot be told."""
+        yield await self.flink()
 
     async def exists(self) -> bool:
         """Nothing but its own answers could prove that it is gone."""

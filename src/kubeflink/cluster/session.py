@@ -10,10 +10,7 @@ whatever happened in between.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import logging
-import zipfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,18 +19,17 @@ from typing import TYPE_CHECKING, Self
 from kubeflink.cluster import deployment, endpoint, readiness
 from kubeflink.cluster.access import Connection, configured
 from kubeflink.cluster.cluster import FlinkCluster
-from kubeflink.errors import ClusterExistsError, UsageError
+from kubeflink.errors import ClusterExistsError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
     from kubeflink.cluster.job import Job
     from kubeflink.config import Configuration
+    from kubeflink.rest import FlinkClient
     from kubeflink.rest.client import ClaimMode
     from kubeflink.rest.upload import Progress
 
 logger = logging.getLogger(__name__)
-
-_DIGEST_CHUNK = 1024 * 1024
 
 
 class SessionCluster(FlinkCluster):
@@ -199,21 +195,25 @@ class SessionCluster(FlinkCluster):
 
         A jar with the same name and content that is there already is not sent again. `options` are
         Flink's, for this job. Returns when the program's `main` has submitted its job; a program
-        that fails before is a RestStatusError with its cause.
+        that fails before is a RestStatusError with its cause. A JobManager that is failing over is
+        waited for, see `jars`.
         """
-        flink = await self.flink()
-        jar_id = await self.upload_jar(jar, on_upload=on_upload)
-        job_id = await flink.run_jar(
-            jar_id,
-            entry_class=entry_class,
-            args=args,
-            parallelism=parallelism,
-            savepoint=savepoint,
-            allow_non_restored_state=allow_non_restored_state,
-            claim_mode=claim_mode,
-            configuration=options,
-        )
-        return self.job(job_id)
+        from kubeflink.cluster import jars
+
+        async def run(flink: FlinkClient, jar_id: str, job_id: str) -> str:
+            return await flink.run_jar(
+                jar_id,
+                entry_class=entry_class,
+                args=args,
+                parallelism=parallelism,
+                savepoint=savepoint,
+                allow_non_restored_state=allow_non_restored_state,
+                claim_mode=claim_mode,
+                configuration=options,
+                job_id=job_id,
+            )
+
+        return self.job(await jars.submit(self.one_jobmanager, Path(jar), run, on_upload))
 
     async def submit_sql(
         self,
@@ -221,6 +221,9 @@ class SessionCluster(FlinkCluster):
         *,
         source: str = "the script",
         parallelism: int | None = None,
+        savepoint: str | None = None,
+        allow_non_restored_state: bool | None = None,
+        claim_mode: ClaimMode | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Job:
         """Runs the statements of a Flink SQL script as one job; UsageError if they cannot be."""
@@ -232,38 +235,18 @@ class SessionCluster(FlinkCluster):
             entry_class=runner.MAIN_CLASS,
             args=runnable_script(script, source),
             parallelism=parallelism,
+            savepoint=savepoint,
+            allow_non_restored_state=allow_non_restored_state,
+            claim_mode=claim_mode,
             options=options,
         )
 
     async def upload_jar(self, jar: str | Path, *, on_upload: Progress | None = None) -> str:
         """Uploads a jar unless it is there already, and returns its id.
 
-        The name under which it is kept has a digest of its content in it. UsageError for a file
-        that is missing or no jar.
+        With standby JobManagers only one of them has it; `submit_jar` runs it on that one. UsageError
+        for a file that is missing or no jar.
         """
-        path = Path(jar)
-        check_jar(path)
-        name = f"{path.stem}-{await asyncio.to_thread(_digest, path)}.jar"
-        flink = await self.flink()
-        for there in await flink.jars():
-            if there.name == name:
-                return there.id
-        return await flink.upload_jar(path, name=name, progress=on_upload)
+        from kubeflink.cluster import jars
 
-
-def check_jar(path: Path) -> None:
-    """UsageError unless the file can be read and is an archive, as a jar is."""
-    if not path.exists():
-        raise UsageError(f"There is no file {path}")
-    if path.is_dir() or not zipfile.is_zipfile(path):
-        raise UsageError(
-            f"{path} is no jar", hint="A jar is an archive with classes; was it built completely?"
-        )
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_DIGEST_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()[:12]
+        return await jars.upload(await self.flink(), Path(jar), on_upload)

@@ -155,7 +155,7 @@ def test_options_in_front(words: list[str], expected: tuple[Invocation, list[str
         ("list", ["--session", "demo"], False),
         ("list", ["-o", "json", "--session", "demo"], False),
         ("cancel", ["--session", "demo", "a" * 32], False),
-        ("checkpoint", ["--session", "demo"], True),
+        ("checkpoint", ["--session", "demo"], False),
         ("kubernetes-session", ["--session", "demo"], True),
     ],
 )

@@ -1,0 +1,207 @@
+"""Flink's own command line as a process: for what only a JVM on this side can do.
+
+Two things need one. A Python program calls Flink's Python API, which is a thin layer over Java
+objects in a JVM beside it; there the job is made, and from there it is sent to the cluster. And the
+plan of a program without a cluster is made by the program's own classes.
+
+The process gets a configuration directory of its own with just what it has to know, so that files
+of this machine do not get into the job unasked. It leads a process group, which is ended with the
+context: the JVM starts a Python interpreter, which must not outlive it.
+
+Flink prints a Java stack trace for every failure. It is kept from the user's screen and made one
+line; where a Python program failed there is no trace to keep, for Python itself has said why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kubeflink.config.versions import FlinkVersion
+from kubeflink.errors import LocalError
+from kubeflink.local.flink_home import FlinkHome, find_homes
+from kubeflink.local.java import JavaRuntime, find_java
+
+if TYPE_CHECKING:
+    from kubeflink.config import Configuration
+
+CLASS: Final = "org.apache.flink.client.cli.CliFrontend"
+
+END_SECONDS = 10.0
+"""How long an interrupted process may take to end before it is killed."""
+
+_HEAP: Final = "-Xmx512m"
+_LONGEST_LINE = 16 * 1024 * 1024
+_FAILURE: Final = "The program finished with the following exception:"
+_PYTHON_FAILURE: Final = "ProgramAbortException"
+
+_LOGGING: Final = """\
+rootLogger.level = ERROR
+rootLogger.appenderRef.stderr.ref = Stderr
+appender.stderr.name = Stderr
+appender.stderr.type = CONSOLE
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %m%n
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FlinkCommand:
+    """Flink's client of one version, and the JVM it runs on."""
+
+    home: FlinkHome
+    java: JavaRuntime
+
+    async def run(
+        self,
+        words: Sequence[str],
+        *,
+        configuration: Configuration,
+        on_line: Callable[[str], None],
+        on_error: Callable[[str], None],
+    ) -> None:
+        """Run an action with its words; `configuration` becomes its file.
+
+        Lines of standard output and error go to `on_line` and `on_error` as they come. Raises
+        LocalError with Flink's reason, in one line, if it fails. Cancellation ends the process.
+        """
+        with tempfile.TemporaryDirectory(prefix="kubeflink-client-") as scratch:
+            conf = Path(scratch)
+            (conf / "log4j.properties").write_text(_LOGGING, encoding="utf-8")
+            name, text = configuration.nested_or_flat_text()
+            (conf / name).write_text(text, encoding="utf-8")
+            process = await asyncio.create_subprocess_exec(
+                *self._java_command(conf),
+                *words,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self._environment(conf),
+                limit=_LONGEST_LINE,
+                start_new_session=True,
+            )
+            failure = _Failure(on_error)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(_lines(process.stdout, on_line))
+                    group.create_task(_lines(process.stderr, failure.hear))
+                code = await process.wait()
+            finally:
+                await _end(process)
+        if code != 0:
+            raise LocalError(failure.told or f"Flink's client ended with exit code {code}")
+
+    def _java_command(self, conf: Path) -> list[str]:
+        jars = [self.home.class_path(), *map(str, sorted(self.home.opt.glob("flink-python*.jar")))]
+        return [
+            str(self.java.executable),
+            _HEAP,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+IgnoreUnrecognizedVMOptions",
+            *self.java.version_options(),
+            *self.home.module_options(),
+            f"-Dlog4j.configurationFile=file:{conf / 'log4j.properties'}",
+            f"-Dlog4j.configuration=file:{conf / 'log4j.properties'}",
+            f"-Dlog.file={conf / 'client.log'}",
+            "-classpath",
+            os.pathsep.join(jars),
+            CLASS,
+        ]
+
+    def _environment(self, conf: Path) -> dict[str, str]:
+        return {
+            **os.environ,
+            "FLINK_CONF_DIR": str(conf),
+            "FLINK_LIB_DIR": str(self.home.lib),
+            "FLINK_OPT_DIR": str(self.home.opt),
+            "FLINK_PLUGINS_DIR": str(self.home.plugins),
+            "PYTHONUNBUFFERED": "1",
+        }
+
+
+def find_command(version: FlinkVersion | None, why: str) -> FlinkCommand:
+    """Flink's client of the minor version of a cluster; of any, if `version` is None.
+
+    What goes from the client to the cluster are serialised Java objects, so the two have to match.
+    Raises LocalError that says `why` a JVM is needed, and how to get one.
+    """
+    try:
+        homes, java = find_homes().homes, find_java()
+    except LocalError as error:
+        raise LocalError(f"{why}: {_lower_first(error.message)}", hint=error.hint) from error
+    if version is None:
+        return FlinkCommand(homes[0], java)
+    for home in homes:
+        if home.version.release == version.release:
+            return FlinkCommand(home, java)
+    there = ", ".join(str(home.version) for home in homes)
+    raise LocalError(
+        f"{why}, of the cluster's version {version}; on this machine there is {there}",
+        hint=f"Install it: pip install 'apache-flink-libraries=={version}', or name an unpacked"
+        " distribution in KUBEFLINK_FLINK_HOMES",
+    )
+
+
+@dataclass(slots=True)
+class _Failure:
+    """Passes lines of standard error on, but keeps the stack trace at the end."""
+
+    pass_on: Callable[[str], None]
+    trace: list[str] | None = None
+    _held: list[str] = field(default_factory=list)
+
+    def hear(self, line: str) -> None:
+        if self.trace is not None:
+            self.trace.append(line)
+        elif line.strip() == _FAILURE:
+            self.trace = []
+        elif line.strip("- ") or not line.strip():
+            self._release()
+            self.pass_on(line)
+        else:  # the rule above the announcement
+            self._held.append(line)
+
+    def _release(self) -> None:
+        for line in self._held:
+            self.pass_on(line)
+        self._held.clear()
+
+    @property
+    def told(self) -> str | None:
+        """Why it failed, in one line."""
+        from kubeflink.rest import java_errors
+
+        if self.trace is None:
+            return None
+        text = "\n".join(self.trace).strip()
+        if _PYTHON_FAILURE in text:
+            return "The Python program failed"
+        return java_errors.root_cause(text) or text.partition("\n")[0]
+
+
+async def _lines(stream: asyncio.StreamReader | None, on_line: Callable[[str], None]) -> None:
+    assert stream is not None
+    async for line in stream:
+        on_line(line.decode(errors="replace").rstrip("\n"))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End what is left of the process group."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sign)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+            return
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
