@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,13 +142,14 @@ SCALARS = words(
     ("name", "kind"), [("int", INTEGER), ("long", LONG), ("double", DOUBLE), ("boolean", BOOLEAN)]
 )
 def test_scalars_are_read_alike(flink_judge: FlinkJudge, name: str, kind: Kind[Any]) -> None:
+    def theirs(text: str) -> Any:
+        return comparable(flink_judge.read_option(name, text))
+
+    def ours(text: str) -> Any:
+        return comparable(kind.read(text, reading(flink_judge)))
+
     outcomes = Counter(
-        same_outcome(
-            lambda text=text: comparable(flink_judge.read_option(name, text)),
-            lambda text=text: comparable(kind.read(text, reading(flink_judge))),
-            ValueError,
-            text,
-        )
+        same_outcome(partial(theirs, text), partial(ours, text), ValueError, text)
         for text in SCALARS
     )
 

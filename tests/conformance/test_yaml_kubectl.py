@@ -25,7 +25,18 @@ KUBECTL_TIMEOUT = 60.0
 def as_kubectl_reads(text: str, directory: Path) -> Any:
     path = directory / "thing.yaml"
     path.write_text(text, encoding="utf-8")
-    command = [kubectl(), "patch", "--local", "--type=merge", "-p", "{}", "-o", "json", "-f", path]
+    command = [
+        kubectl(),
+        "patch",
+        "--local",
+        "--type=merge",
+        "-p",
+        "{}",
+        "-o",
+        "json",
+        "-f",
+        str(path),
+    ]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=KUBECTL_TIMEOUT
     )
@@ -57,7 +68,7 @@ def test_scalars_have_the_types_that_kubectl_gives_them(tmp_path: Path) -> None:
 
 
 TEXT = st.one_of(
-    st.text(st.characters(exclude_categories=("Cs",)), max_size=15),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=15),
     st.text("a0 :#'\"\\-?!&*|>%@`{}[],\n\t\r~.=<_", max_size=10),
     st.sampled_from(SCALARS),
 )

@@ -190,8 +190,9 @@ def _read_legacy(path: Path, notices: list[str]) -> dict[str, Entry]:
         content, comment, _ = line.partition("#")
         if not content:
             continue
-        key, separator, value = (java_trim(part) for part in _partition(content))
-        if not separator or not key or not value:
+        key, separator, value = content.partition(": ")
+        key, value = java_trim(key), java_trim(value)
+        if not (separator and key and value):
             if content.strip():
                 notices.append(f"no key and value, so Flink skips it: {where}")
             continue
@@ -201,11 +202,6 @@ def _read_legacy(path: Path, notices: list[str]) -> dict[str, Entry]:
             notices.append(f"{key}: the value is cut at # although it is quoted ({where})")
         entries[key] = Entry(value, where)
     return entries
-
-
-def _partition(content: str) -> tuple[str, str, str]:
-    key, separator, value = content.partition(": ")
-    return key, separator.replace(" ", ""), value
 
 
 def _java_lines(text: str) -> list[str]:

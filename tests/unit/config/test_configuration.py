@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
@@ -22,12 +23,7 @@ from kubeflink.config.yaml import load_core
 from kubeflink.errors import ConfigurationError
 
 
-def configuration(version: str = "2.3", **values: object) -> Configuration:
-    keyed = {key.replace("__", "-").replace("_", "."): value for key, value in values.items()}
-    return Configuration(version=FlinkVersion.parse(version)).with_values(keyed, origin="-D")
-
-
-def of(values: dict[str, object], version: str = "2.3") -> Configuration:
+def of(values: Mapping[str, object], version: str = "2.3") -> Configuration:
     return Configuration(version=FlinkVersion.parse(version)).with_values(values, origin="-D")
 
 

@@ -126,7 +126,8 @@ def test_lists_of_mappings_mean_the_same_to_every_version(
     key = kubernetes.JOBMANAGER_OWNER_REFERENCE.key
     configuration = load(environ={}, version=version, overrides={key: items})
 
-    assert list(configuration.get(kubernetes.JOBMANAGER_OWNER_REFERENCE) or ()) == items
+    references = configuration.get(kubernetes.JOBMANAGER_OWNER_REFERENCE)
+    assert references == tuple(items)
 
 
 def test_a_keyword_of_none_takes_a_key_away(tmp_path: Path) -> None:

@@ -76,8 +76,9 @@ def typed_default(entry: dict[str, Any], option: Option[Any], version: FlinkVers
     if isinstance(value, list):
         return tuple(value)
     if entry["type"] == "Duration":
-        value = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", value)
-        hours, minutes, seconds = (float(group or 0) for group in value.groups())
+        parts = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", value)
+        assert parts is not None, value
+        hours, minutes, seconds = (float(group or 0) for group in parts.groups())
         return timedelta(hours=hours, minutes=minutes, seconds=seconds)
     if isinstance(value, dict):
         return value

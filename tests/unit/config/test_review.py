@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,14 +23,14 @@ def notices(*pairs: str, version: str = "2.3") -> str:
     return "\n".join(notice.message for notice in given(*pairs, version=version).notices)
 
 
-def flat(configuration: Configuration) -> dict[str, object]:
+def flat(configuration: Configuration) -> dict[str, Any]:
     """What Flink in the pod reads."""
     name, text = configuration.nested_or_flat_text()
     if name == "flink-conf.yaml":
         return dict(line.split(": ", 1) for line in text.splitlines())
-    result: dict[str, object] = {}
+    result: dict[str, Any] = {}
 
-    def walk(value: dict[str, object], prefix: str) -> None:
+    def walk(value: dict[str, Any], prefix: str) -> None:
         for key, item in value.items():
             if isinstance(item, dict):
                 walk(item, f"{prefix}{key}.")

@@ -45,8 +45,8 @@ class Kind(Generic[T]):
     """A type of values.
 
     `name` is the word for it in documentation and messages. `read` raises `ValueError`. `write`
-    gives the text of a value, for documentation. `collection` is whether nested keys can stand for
-    a value (`labels.a: x` for a map).
+    gives the text of a value, for documentation. `is_map` is whether nested keys can stand for a
+    value (`labels.a: x`).
     """
 
     name: str
