@@ -135,6 +135,11 @@ class FlinkVersion(NamedTuple):
         return self._from(2, 0)
 
     @property
+    def gives_workers_the_job_id(self) -> bool:
+        """Whether TaskManagers of an application with high availability get its job id (1.17)."""
+        return not self._from(1, 18)
+
+    @property
     def writes_empty_lists(self) -> bool:
         """Whether the client sets list options that have no elements (up to 1.20)."""
         return not self._from(2, 0)

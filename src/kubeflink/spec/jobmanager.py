@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kubeflink.config import Configuration, Notice
 from kubeflink.config.memory import cluster_specification
+from kubeflink.config.options import broker
 from kubeflink.objects import JsonObject, name_of
 from kubeflink.spec import names
 from kubeflink.spec.advice import advice
@@ -88,7 +89,12 @@ def build_jobmanager(
     Raises `ConfigurationError` and `TemplateError` for what cannot work; nothing was sent then.
     """
     inputs = read_inputs(configuration, environ, default_logging=default_logging)
-    return assemble_jobmanager(configuration, inputs, environ)
+    spec = assemble_jobmanager(configuration, inputs, environ)
+    if not configuration.get(broker.ENABLED):
+        return spec
+    from kubeflink.spec.broker import with_broker
+
+    return with_broker(spec, configuration)
 
 
 def assemble_jobmanager(

@@ -28,6 +28,7 @@ LABEL_CONFIG_MAP_TYPE = "configmap-type"
 NATIVE_TYPE = "flink-native-kubernetes"
 JOBMANAGER = "jobmanager"
 TASKMANAGER = "taskmanager"
+BROKER = "broker"
 HIGH_AVAILABILITY = "high-availability"
 
 MAIN_CONTAINER = "flink-main-container"
@@ -162,6 +163,21 @@ def high_availability_config_map_name(cluster_id: str) -> str:
 def job_config_map_name(cluster_id: str, job_id: str) -> str:
     """The ConfigMap with the checkpoints of one job; it outlives the Deployment."""
     return f"{cluster_id}-{job_id}-config-map"
+
+
+def broker_name(cluster_id: str) -> str:
+    """The broker's Deployment, Service, Secret, service account, Role and RoleBinding."""
+    return f"{cluster_id}-broker"
+
+
+def broker_client_secret_name(cluster_id: str) -> str:
+    """The Secret with which a JobManager finds its broker, and proves who it is."""
+    return f"{cluster_id}-broker-client"
+
+
+def broker_labels(cluster_id: str) -> dict[str, str]:
+    """The labels of the broker's objects; without Flink's type, because it is no Flink cluster."""
+    return {LABEL_APP: cluster_id, LABEL_COMPONENT: BROKER}
 
 
 def taskmanager_pod_name(cluster_id: str, attempt: int, index: int) -> str:

@@ -43,6 +43,12 @@ def is_high_availability_on(configuration: Configuration) -> bool:
     return configuration.get(high_availability.TYPE).upper() != "NONE"
 
 
+def is_kubernetes_high_availability(configuration: Configuration) -> bool:
+    """Whether leaders and checkpoints are kept in ConfigMaps: by name, or by class as in 1.x."""
+    chosen = configuration.get(high_availability.TYPE)
+    return chosen.upper() == "KUBERNETES" or chosen.endswith("KubernetesHaServicesFactory")
+
+
 def fixed_port(configuration: Configuration, option: Option[str]) -> int:
     """A port option that takes a range elsewhere, but has to be one number here."""
     text = configuration.get(option)

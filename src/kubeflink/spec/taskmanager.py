@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kubeflink.config import Configuration
-from kubeflink.config.hash_order import hash_order
-from kubeflink.config.memory import jobmanager_memory, worker_memory
+from kubeflink.config.hash_order import hash_order, java_hash
+from kubeflink.config.memory import TaskManagerMemory, jobmanager_memory, worker_memory
 from kubeflink.config.options import (
     blob,
     deployment,
@@ -135,12 +135,47 @@ def decorate_taskmanager(
     parameters = TaskManagerParameters(
         running, inputs, worker_memory(running), pod_name, difference(mounted, own)
     )
-    pod = initial_pod(inputs.taskmanager_template)
+    return _decorated(parameters, deployment)
+
+
+def _decorated(
+    parameters: TaskManagerParameters, deployment: JsonObject | None
+) -> tuple[JsonObject, FlinkPod]:
+    pod = initial_pod(parameters.inputs.taskmanager_template)
     for decorator in TASKMANAGER_DECORATORS:
         pod = decorator(parameters).decorate(pod)
     owner = deployment or _future_deployment(parameters)
     pod = pod.with_metadata(ownerReferences=[owner_reference(owner)])
     return {"apiVersion": "v1", "kind": "Pod", **pod.assemble()}, pod
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTaskManager:
+    """A worker that a running JobManager asks for: what only the JobManager knows of it.
+
+    `properties` is what the JobManager's configuration has beyond the mounted file, in its order.
+    """
+
+    name: str
+    properties: Mapping[str, str]
+    memory: TaskManagerMemory
+
+
+def build_requested_taskmanager(
+    running: Configuration,
+    requested: RequestedTaskManager,
+    *,
+    deployment: JsonObject,
+    inputs: Inputs,
+) -> JsonObject:
+    """The pod for a worker that was asked for. Pure.
+
+    Everything but the worker's name, its properties and its sizes comes from `running`, which is
+    what `running_configuration` made of the cluster's own file.
+    """
+    line = dynamic_properties(requested.properties)
+    parameters = TaskManagerParameters(running, inputs, requested.memory, requested.name, line)
+    return _decorated(parameters, deployment)[0]
 
 
 def _future_deployment(parameters: TaskManagerParameters) -> JsonObject:
@@ -230,7 +265,25 @@ def _application_values(running: Configuration) -> dict[str, object]:
     for key, items in lists.items():
         if items or running.version.writes_empty_lists:
             values[key] = _list_text(running, list(items or ()))
+    job_id = deployment.INTERNAL_PIPELINE_JOB_ID.key
+    if (
+        running.version.gives_workers_the_job_id
+        and is_high_availability_on(running)
+        and job_id not in running
+    ):
+        values[job_id] = application_job_id(running.get(kubernetes.CLUSTER_ID) or "")
     return values
+
+
+def application_job_id(cluster_id: str) -> str:
+    """The job id of an application with high availability: 32 hex digits that never change.
+
+    A JobManager that takes over has to find the job of the one before; so the id follows from the
+    cluster's (`ApplicationDispatcherBootstrap`): the hash of its text as a signed number.
+    """
+    number = java_hash(cluster_id)
+    signed = number - (1 << 32) if number >= 1 << 31 else number
+    return f"{signed & (1 << 64) - 1:016x}{0:016x}"
 
 
 def _list_text(running: Configuration, items: list[str]) -> str:

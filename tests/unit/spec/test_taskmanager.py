@@ -196,6 +196,26 @@ def test_an_application_runs_its_own_job() -> None:
     assert found["pipeline.jars"] == "['file:/opt/flink/usrlib/job.jar']"
 
 
+@pytest.mark.parametrize(
+    ("cluster_id", "job_id"),
+    [
+        ("demo", "00000000002efde30000000000000000"),
+        ("negative-hash-zz", "ffffffffb36d9ec70000000000000000"),
+    ],
+)
+def test_the_oldest_version_gives_workers_the_job_id_of_an_application(
+    cluster_id: str, job_id: str
+) -> None:
+    values = {"high-availability.type": "kubernetes", "kubernetes.cluster-id": cluster_id}
+    found = []
+    for version in ("1.17", "1.18"):
+        made = application_configuration(configuration(values, version=version), Program(uri=JAR))
+        pod = build_taskmanager_pod(made, attempt=1, index=1, environ={})
+        found.append(properties(pod).get("$internal.pipeline.job-id"))
+
+    assert found == [job_id, None]
+
+
 def test_a_template_keeps_its_own_and_gets_flinks(tmp_path: Path) -> None:
     file = tmp_path / "tm.yaml"
     file.write_text(
