@@ -66,10 +66,14 @@ class ProxyHandler:
         url = f"{scheme}://{host}:{number}{target.rest or '/'}" + (f"?{query}" if query else "")
         try:
             return await self._pass_on(request, url)
-        except aiohttp.ClientConnectionError as error:
+        except aiohttp.ClientConnectorError as error:
             raise statuses.unavailable(
                 f"error trying to reach service: dial tcp {host}:{number}: {error}"
             ) from error
+        except aiohttp.ClientConnectionError as error:
+            # In the words of a real API server, for they tell that the request may have arrived.
+            what = "connection reset by peer" if isinstance(error, OSError) else "EOF"
+            raise statuses.unavailable(f"error trying to reach service: {what}") from error
 
     async def _pass_on(self, request: web.BaseRequest, url: str) -> web.StreamResponse:
         from yarl import URL

@@ -244,8 +244,8 @@ class SessionCluster(FlinkCluster):
     async def upload_jar(self, jar: str | Path, *, on_upload: Progress | None = None) -> str:
         """Uploads a jar unless it is there already, and returns its id.
 
-        With standby JobManagers only one of them has it; `submit_jar` runs it on that one. UsageError
-        for a file that is missing or no jar.
+        With standby JobManagers only one of them has it; `submit_jar` runs it on that one.
+        UsageError for a file that is missing or no jar.
         """
         from kubeflink.cluster import jars
 

@@ -47,7 +47,7 @@ class Limits:
     a passing matter. `pause` is the first pause between two attempts, which then grows.
     """
 
-    total: float = 30.0
+    total: float = 60.0
     first_contact: float = 3.0
     internal: float = 8.0
     pause: float = 0.25

@@ -17,7 +17,7 @@ from kubeflink.local.pods import flink_script
 from kubeflink.objects import JsonObject
 
 PlacesOf = Callable[[JsonObject, int | str], Awaitable[Sequence[int]]]
-"""Given a pod and one of its ports, the real ports of its own where that may be; none yet: empty."""
+"""Given a pod and one of its ports, the real ports of its own where it may be (so far)."""
 
 _INTERVAL = 0.2  # seconds between two looks
 _ANSWER_TIMEOUT = 5.0

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FlinkClient"]
 
-RETRY_SECONDS = 20.0
-"""How long a request is repeated: longer than a start of Flink's REST server takes (1-4 s)."""
+RETRY_SECONDS = 60.0
+"""How long a request is repeated: as long as Flink's client does, by its options rest.retry.*.
+
+A start of the REST server takes seconds, a failover with the default lease about half a minute.
+"""
 
 
 def __getattr__(name: str) -> Any:

@@ -298,6 +298,9 @@ async def application(behind: Behind) -> AsyncIterator[list[dict[str, Any]]]:
         )
         if request.path == "/moved":
             raise web.HTTPFound("/elsewhere")
+        if request.path == "/gone":
+            assert request.transport is not None
+            request.transport.abort()
         if request.path == "/broken":
             response = web.StreamResponse(headers={"Content-Length": "10"})
             await response.prepare(request)
@@ -397,3 +400,16 @@ async def test_a_log_that_breaks_off_is_cut(http: aiohttp.ClientSession, behind:
         assert answer.status == 200
         with pytest.raises(aiohttp.ClientPayloadError):
             await answer.read()
+
+
+async def test_a_server_that_hangs_up_may_have_done_what_it_was_asked(
+    http: aiohttp.ClientSession, behind: Behind
+) -> None:
+    async with application(behind), http.post(f"{SERVICES}/web:rest/proxy/gone") as answer:
+        message = (await answer.json())["message"]
+
+    assert answer.status == 503
+    assert message.removeprefix("error trying to reach service: ") in (
+        "EOF",
+        "connection reset by peer",
+    )

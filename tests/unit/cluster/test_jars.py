@@ -1,0 +1,113 @@
+"""Jars reach one JobManager and run there; a JobManager that forgot one gets it again."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kubeflink import objects
+from kubeflink.cluster.session import SessionCluster
+from kubeflink.errors import RestStatusError, RestUnreachableError
+from support.kubernetes import SmallKubernetes
+from support.scripted_server import Answer, ScriptedServer, scripted_server
+
+JOB = "e1f121d9cab10446b84b486b38d83813"
+RUN = "/jars/u_words.jar/run"
+STARTED = Answer(200, {"jobid": JOB})
+FORGOTTEN = Answer(
+    400,
+    {"errors": ["Bad request.", "java.io.IOException: Jar file /tmp/u_words.jar does not exist"]},
+)
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Path:
+    path = tmp_path / "words.jar"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Words.class", b"")
+    return path
+
+
+def take_jars(flink: ScriptedServer) -> None:
+    flink.on("GET", "/jars", Answer(200, {"files": []}))
+    flink.on("POST", "/jars/upload", Answer(200, {"filename": "/tmp/u_words.jar"}))
+    flink.on("POST", RUN, STARTED)
+
+
+async def test_with_a_standby_upload_and_run_reach_the_same_pod(
+    demo: SessionCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    deployment = await kubernetes.client.get(objects.DEPLOYMENTS, "demo")
+    deployment["spec"]["replicas"] = 2
+    await kubernetes.client.replace(deployment)
+    running = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await kubernetes.add_pod("demo-a", running)
+    async with scripted_server() as one_pod:
+        host, port = one_pod.url.removeprefix("http://").split(":")
+        kubernetes.pods.place = (host, int(port))
+        take_jars(one_pod)
+
+        job = await demo.submit_jar(jar)
+
+        paths = [seen.path for seen in one_pod.seen]
+    assert job.id == JOB
+    assert paths == ["/jars", "/jars/upload", RUN]
+    assert flink_rest.seen == []
+
+
+@pytest.mark.parametrize("lost", [FORGOTTEN, Answer(drop=True)], ids=["forgotten", "broken off"])
+async def test_a_jobmanager_that_was_replaced_gets_the_jar_again(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path, lost: Answer
+) -> None:
+    take_jars(flink_rest)
+    flink_rest.on("POST", RUN, lost, STARTED)
+
+    assert (await demo.submit_jar(jar)).id == JOB
+
+    assert len(flink_rest.requests("POST", "/jars/upload")) == 2
+    first, second = (seen.json["jobId"] for seen in flink_rest.requests("POST", RUN))
+    assert first == second
+
+
+async def test_a_job_that_was_started_although_the_answer_got_lost(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    take_jars(flink_rest)
+    duplicate = "org.apache.flink.runtime.client.DuplicateJobSubmissionException: submitted already"
+    flink_rest.on("POST", RUN, Answer(drop=True), Answer(400, {"errors": [duplicate]}))
+
+    job = await demo.submit_jar(jar)
+
+    (_, run) = flink_rest.requests("POST", RUN)
+    assert job.id == run.json["jobId"]
+
+
+async def test_a_program_that_fails_is_not_started_again(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    take_jars(flink_rest)
+    flink_rest.on("POST", RUN, Answer(400, {"errors": ["java.lang.Exception: my mistake"]}))
+
+    with pytest.raises(RestStatusError, match="my mistake"):
+        await demo.submit_jar(jar)
+
+    assert len(flink_rest.requests("POST", RUN)) == 1
+
+
+async def test_a_program_that_is_slow_is_not_started_again(
+    demo: SessionCluster,
+    flink_rest: ScriptedServer,
+    jar: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubeflink.rest.client.RUN_SECONDS", 0.5)
+    take_jars(flink_rest)
+    flink_rest.on("POST", RUN, Answer(delay=20.0))
+
+    with pytest.raises(RestUnreachableError) as caught:
+        await demo.submit_jar(jar)
+
+    assert caught.value.hint is not None
+    assert len(flink_rest.requests("POST", RUN)) == 1
