@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from kubeflink.cli import console
 from kubeflink.config.options import python, rest
 from kubeflink.config.versions import FlinkVersion
-from kubeflink.errors import ConfigurationError
+from kubeflink.errors import ConfigurationError, LocalError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.session import SessionCluster
@@ -25,6 +25,8 @@ WHY_PYTHON = "a Python program makes its job in a JVM on this side"
 WHY_PLAN = "the plan of a program is made by the program, in a JVM on this side"
 
 _SUBMITTED = re.compile(r"Job has been submitted with JobID ([0-9a-f]{32})")
+
+_NO_PYFLINK = re.compile(r"No module named '(pyflink)\b")
 
 
 async def run_python(
@@ -40,20 +42,27 @@ async def run_python(
     version = (await cluster.overview()).flink_version
     command = find_command(_supported(version), WHY_PYTHON)
     jobs: list[str] = []
+    missing: list[str] = []
 
     def on_line(line: str) -> None:
         console.out(line)
         jobs.extend(_SUBMITTED.findall(line))
+        missing.extend(_NO_PYFLINK.findall(line))
 
     console.say(f"{WHY_PYTHON}: Flink {command.home.version}, Java {command.java.feature}")
     async with cluster.socket(console.say) as (host, port):
         reached = {rest.ADDRESS.key: host, rest.PORT.key: str(port)}
-        await command.run(
-            ["run", "-t", "remote", *_words(program, with_run_options=True)],
-            configuration=_of_client(configuration, program).with_values(reached),
-            on_line=on_line,
-            on_error=console.plain,
-        )
+        try:
+            await command.run(
+                ["run", "-t", "remote", *_words(program, with_run_options=True)],
+                configuration=_of_client(configuration, program).with_values(reached),
+                on_line=on_line,
+                on_error=console.plain,
+            )
+        except LocalError as error:
+            if missing:
+                error.hint = f"Install its Python API: pip install apache-flink=={version}"
+            raise
     return jobs
 
 

@@ -40,17 +40,13 @@ END_SECONDS = 10.0
 _HEAP: Final = "-Xmx512m"
 _LONGEST_LINE = 16 * 1024 * 1024
 _FAILURE: Final = "The program finished with the following exception:"
-_PYTHON_FAILURE: Final = "ProgramAbortException"
 
-_LOGGING: Final = """\
-rootLogger.level = ERROR
-rootLogger.appenderRef.stderr.ref = Stderr
-appender.stderr.name = Stderr
-appender.stderr.type = CONSOLE
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %m%n
-"""
+_ABORTED: Final = "org.apache.flink.client.program.ProgramAbortException"
+_PROGRAM_ABORTED = 31
+"""The exit code with which Flink's client says nothing more: the program has said it."""
+
+# Whatever its client logs as an error it also prints, and the log would be on the same screen.
+_NO_LOGGING: Final = "rootLogger.level = OFF\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class FlinkCommand:
         """
         with tempfile.TemporaryDirectory(prefix="kubeflink-client-") as scratch:
             conf = Path(scratch)
-            (conf / "log4j.properties").write_text(_LOGGING, encoding="utf-8")
+            (conf / "log4j.properties").write_text(_NO_LOGGING, encoding="utf-8")
             name, text = configuration.nested_or_flat_text()
             (conf / name).write_text(text, encoding="utf-8")
             process = await asyncio.create_subprocess_exec(
@@ -96,6 +92,8 @@ class FlinkCommand:
                 code = await process.wait()
             finally:
                 await _end(process)
+        if code == _PROGRAM_ABORTED:
+            raise LocalError("The program failed, as it has said above")
         if code != 0:
             raise LocalError(failure.told or f"Flink's client ended with exit code {code}")
 
@@ -161,12 +159,12 @@ class _Failure:
     def hear(self, line: str) -> None:
         if self.trace is not None:
             self.trace.append(line)
-        elif line.strip() == _FAILURE:
+        elif line.strip() == _FAILURE or line.startswith(_ABORTED):
             self.trace = []
-        elif line.strip("- ") or not line.strip():
+        elif line.strip("- "):
             self._release()
             self.pass_on(line)
-        else:  # the rule above the announcement
+        else:  # a blank line, or the rule above the announcement
             self._held.append(line)
 
     def _release(self) -> None:
@@ -182,8 +180,6 @@ class _Failure:
         if self.trace is None:
             return None
         text = "\n".join(self.trace).strip()
-        if _PYTHON_FAILURE in text:
-            return "The Python program failed"
         return java_errors.root_cause(text) or text.partition("\n")[0]
 
 
