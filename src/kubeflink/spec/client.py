@@ -29,7 +29,7 @@ from kubeflink.spec.parameters import (
     fixed_port,
     is_high_availability_on,
 )
-from kubeflink.spec.program import Program, absolute_uri, class_path_url, scheme_of
+from kubeflink.spec.program import SQL_DRIVER, Program, absolute_uri, class_path_url, scheme_of
 
 EXECUTION_MODE = "internal.cluster.execution-mode"
 SESSION_ENTRY_POINT = "org.apache.flink.kubernetes.entrypoint.KubernetesSessionClusterEntrypoint"
@@ -176,6 +176,9 @@ def _program_address(configuration: Configuration, program: Program) -> str | No
     if program.uri is None:
         if program.python is not None and program.python.entry:
             return None
+        if program.main_class == SQL_DRIVER:
+            _check_sql(configuration)
+            return None
         raise UsageError("an application needs a program: a jar, or a Python script or module")
     uri = absolute_uri(program.uri)
     scheme = scheme_of(uri)
@@ -192,6 +195,15 @@ def _program_address(configuration: Configuration, program: Program) -> str | No
             hint=_program_hint(configuration),
         )
     return uri
+
+
+def _check_sql(configuration: Configuration) -> None:
+    if not configuration.version.runs_sql_applications:
+        raise UsageError(
+            f"Flink {configuration.version} cannot run a SQL script as an application;"
+            " that came with 2.0",
+            hint="Run it on a session cluster: kubeflink run --session NAME SCRIPT.sql",
+        )
 
 
 def _uploads(configuration: Configuration) -> bool:

@@ -10,6 +10,8 @@ from urllib.parse import quote
 from kubeflink.errors import UsageError
 
 PYTHON_DRIVER = "org.apache.flink.client.python.PythonDriver"
+SQL_DRIVER = "org.apache.flink.table.runtime.application.SqlDriver"
+"""Runs a SQL script inside the JobManager (Flink 2.0), by the SQL gateway's jar of the image."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -44,7 +46,7 @@ class Program:
     """A program with its arguments and options of the run.
 
     `uri` is the jar: `local://` for a file of the image, a remote address, or a path of the
-    client's machine; None for a Python program. A jar may have `python` dependencies too, then
+    client's machine; None for a Python program and for SQL. A jar may have `python` dependencies too, then
     without script and module. `parallelism` None leaves it to the configuration.
     `claim_mode` is `CLAIM`, `NO_CLAIM` or `LEGACY`, None for Flink's default.
     """
@@ -73,6 +75,21 @@ class Program:
         """The arguments of the main method."""
         entry = self.python.entry if self.python is not None else []
         return [*entry, *self.arguments]
+
+
+def sql_program(script: str) -> Program:
+    """The program that runs these SQL statements, which are sent along in the configuration."""
+    return Program(main_class=SQL_DRIVER, arguments=("--script", script))
+
+
+def sql_file_program(uri: str) -> Program:
+    """The program that runs the SQL script at an address that the JobManager can read.
+
+    `local://` is no file system of Flink's: what it names in the image is a `file:` there.
+    """
+    scheme, _, rest = uri.partition(":")
+    reached = f"file:{rest}" if scheme.lower() == "local" else uri
+    return Program(main_class=SQL_DRIVER, arguments=("--scriptUri", reached))
 
 
 def absolute_uri(uri: str) -> str:

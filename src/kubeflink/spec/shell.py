@@ -7,8 +7,11 @@ quote itself ends the quotes, stands escaped, and begins them again (`BootstrapT
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
+
+_PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 
 def single_quoted(text: str) -> str:
@@ -17,8 +20,15 @@ def single_quoted(text: str) -> str:
 
 
 def dynamic_properties(values: Mapping[str, str]) -> str:
-    """`-Dkey='value'` for each entry, in the order of the mapping."""
-    return " ".join(f"-D{key}={single_quoted(value)}" for key, value in values.items())
+    """`-Dkey='value'` for each entry, in the order of the mapping.
+
+    Flink never quotes a key. Some keys need it: `$internal.pipeline.job-id` begins with a variable.
+    """
+    return " ".join(f"-D{_word(key)}={single_quoted(value)}" for key, value in values.items())
+
+
+def _word(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else single_quoted(text)
 
 
 def parse_dynamic_properties(line: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from kubeflink.spec.shell import dynamic_properties, parse_dynamic_properties, s
 
 # A NUL cannot be in an argument at all, and lone surrogates are in no valid configuration.
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-KEYS = st.from_regex(r"[a-z][a-zA-Z0-9.-]{0,20}", fullmatch=True)
+KEYS = st.text(st.characters(exclude_characters="\0=", exclude_categories=["Cs"]), min_size=1)
 
 
 def through_bash(line: str) -> list[str]:
