@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kubeflink import errors, objects
+from kubeflink.apiserver import statuses
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.faults import FaultPlan
 from kubeflink.apiserver.reviews import Attributes
@@ -38,9 +39,7 @@ class Behind:
 
     async def address(self, namespace: str, service: str, port: str) -> tuple[str, int]:
         if service not in self.places:
-            raise errors.ServerError(
-                f'no endpoints available for service "{service}"', code=503, reason="Unavailable"
-            )
+            raise statuses.unavailable(f'no endpoints available for service "{service}"')
         return self.places[service]
 
 

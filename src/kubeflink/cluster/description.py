@@ -114,6 +114,8 @@ async def describe(
     if not jobmanager.pods and (found := diagnosis.diagnose(jobmanager)):
         troubles.append(found)
     overview, jobs, rest_error = await _ask_flink(client, cluster_id, where)
+    if overview is None and (told := await readiness.explain_running(client, cluster_id, where)):
+        troubles.append(Diagnosis("log", f"Its log says: {told.sentence}", told.hint))
     return ClusterDescription(
         summary_of(jobmanager.deployment, workers),
         await _address(client, cluster_id, where),

@@ -19,6 +19,8 @@ from kubeflink.cluster import diagnosis, endpoint
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis, Observed
 from kubeflink.cluster.endpoint import Route
+from kubeflink.cluster.log_diagnosis import LogFinding, explain_log
+from kubeflink.cluster.logs import main_container
 from kubeflink.errors import (
     ClusterFailedError,
     ClusterNotFoundError,
@@ -80,7 +82,7 @@ async def wait_ready(
             return overview
         await wait.look()
         if not await deadline.pause(pause):
-            raise wait.timed_out(timeout or 0.0)
+            raise await wait.timed_out(timeout or 0.0)
         pause = min(pause * 1.15, _LONGEST_PAUSE)
 
 
@@ -137,13 +139,17 @@ class _Wait:
                 hint=found.hint,
             )
 
-    def timed_out(self, seconds: float) -> WaitTimeoutError:
+    async def timed_out(self, seconds: float) -> WaitTimeoutError:
         """The error for a wait that ended at its limit, with the best guess at the cause."""
         seen = self._seen
-        told = seen.sentence if seen else self._last_error or self._stage
+        told, hint = (seen.sentence, seen.hint) if seen else (self._last_error or self._stage, None)
+        if seen is None and (
+            finding := await explain_running(self.client, self.cluster_id, self.namespace)
+        ):
+            told, hint = finding.sentence, finding.hint
         return WaitTimeoutError(
             f"The Flink cluster {self.cluster_id} was not ready after {seconds:g} s: {told}",
-            hint=(seen.hint if seen else None) or f"Look at it: kubeflink logs {self.cluster_id}",
+            hint=hint or f"Look at it: kubeflink logs {self.cluster_id}",
         )
 
     def _note(self, found: Diagnosis | None) -> None:
@@ -194,6 +200,24 @@ async def observe_jobmanager(client: KubeClient, cluster_id: str, namespace: str
                 "",
             )
     return Observed(deployment, pods, events, logs)
+
+
+async def explain_running(client: KubeClient, cluster_id: str, namespace: str) -> LogFinding | None:
+    """What the log of a JobManager tells that runs and does not serve; None if nothing does."""
+    try:
+        pods = await client.list(PODS, namespace, labels=names.jobmanager_labels(cluster_id))
+        for pod in pods.items:
+            if (pod.get("status") or {}).get("phase") == "Running":
+                log = await client.pod_logs(
+                    objects.name_of(pod),
+                    namespace,
+                    container=main_container(pod),
+                    tail_lines=_LOG_LINES,
+                )
+                return explain_log(log)
+    except KubernetesError as error:
+        logger.debug("not to be had: %s", error.message)
+    return None
 
 
 def stage_of(observed: Observed) -> str:

@@ -150,3 +150,17 @@ def test_stages() -> None:
     scheduled = [{"type": "PodScheduled", "status": "True"}]
     assert stage({"phase": "Pending"}) == "waiting for a node"
     assert stage({"phase": "Pending", "conditions": scheduled}).startswith("starting")
+
+
+async def test_a_jobmanager_that_runs_and_does_not_serve_is_asked_for_its_log(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+) -> None:
+    await deployment.deploy(kubernetes.client, demo_spec)
+    await kubernetes.add_pod("demo-7f", {"phase": "Running"})
+    kubernetes.pods.lines["demo-7f"] = [
+        "2026 ERROR x [] - Could not start",
+        "java.nio.file.AccessDeniedException: s3://bucket/ha",
+    ]
+
+    with pytest.raises(WaitTimeoutError, match="AccessDeniedException: s3://bucket/ha"):
+        await readiness.wait_ready(kubernetes.client, "demo", timeout=0.5)
