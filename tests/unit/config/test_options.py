@@ -38,6 +38,15 @@ OF_OTHER_CLASSES = {
 }
 
 
+def of_the_lists(version: FlinkVersion) -> list[Option[Any]]:
+    """What the lists should have: neither other classes of Flink nor options of kubeflink's own."""
+    return [
+        option
+        for option in all_options(version)
+        if option.key not in OF_OTHER_CLASSES and not option.key.startswith("kubeflink.")
+    ]
+
+
 def full_key(owner: str, key: str) -> str:
     """The key as users write it: some are declared by Flink without what stands before them."""
     if owner.endswith("MetricOptions") and not key.startswith("metrics."):
@@ -87,17 +96,13 @@ def typed_default(entry: dict[str, Any], option: Option[Any], version: FlinkVers
 
 @pytest.mark.parametrize("version", SUPPORTED, ids=str)
 def test_every_version_has_the_declared_options_and_no_others(version: FlinkVersion) -> None:
-    ours = {option.key for option in all_options(version)} - OF_OTHER_CLASSES
-
-    assert ours == recorded(version).keys()
+    assert {option.key for option in of_the_lists(version)} == recorded(version).keys()
 
 
 @pytest.mark.parametrize("version", SUPPORTED, ids=str)
 def test_declarations_agree_with_what_flink_declares(version: FlinkVersion) -> None:
     lists = recorded(version)
-    for option in all_options(version):
-        if option.key in OF_OTHER_CLASSES:
-            continue
+    for option in of_the_lists(version):
         entry = next(
             (e for e in lists[option.key] if e["type"] == "Duration"), lists[option.key][-1]
         )
@@ -118,9 +123,8 @@ def keys(entry: dict[str, Any], *, deprecated: bool) -> tuple[str, ...]:
 @pytest.mark.parametrize("version", SUPPORTED, ids=str)
 def test_deprecated_options_are_known_as_such(version: FlinkVersion) -> None:
     lists = recorded(version)
-    for option in all_options(version):
-        entries = lists.get(option.key, [])
-        expected = bool(entries) and all(entry["deprecated_field"] for entry in entries)
+    for option in of_the_lists(version):
+        expected = all(entry["deprecated_field"] for entry in lists[option.key])
 
         assert option.is_deprecated_in(version) == expected, option.key
 
