@@ -14,7 +14,7 @@ from kubeflink.config import Configuration, Notice
 from kubeflink.config.memory import cluster_specification
 from kubeflink.config.options import broker
 from kubeflink.objects import JsonObject, name_of
-from kubeflink.spec import names
+from kubeflink.spec import names, storage
 from kubeflink.spec.advice import advice
 from kubeflink.spec.client import deployment_target
 from kubeflink.spec.decorators.cmd_jobmanager import JobManagerCommand
@@ -101,6 +101,7 @@ def assemble_jobmanager(
     configuration: Configuration, inputs: Inputs, environ: Mapping[str, str]
 ) -> JobManagerSpec:
     """The same of files that were read before. Pure."""
+    storage.check_high_availability(configuration)
     memory = cluster_specification(configuration, environ=environ).jobmanager
     mode = deployment_target(configuration)
     parameters = JobManagerParameters(configuration, inputs, memory, mode)
@@ -112,7 +113,10 @@ def assemble_jobmanager(
         accompanying += decorator.accompanying()
     if configuration.version.sorts_accompanying_objects_by_kind:
         accompanying.sort(key=lambda obj: (_KIND_ORDER[obj["kind"]], name_of(obj)))
-    notices = (*configuration.notices, *inputs.notices, *pod.notices, *advice(parameters))
+    notices = (
+        *(*configuration.notices, *inputs.notices, *pod.notices),
+        *(*advice(parameters), *storage.remarks(configuration, pod)),
+    )
     return JobManagerSpec(
         parameters.cluster_id,
         parameters.namespace,

@@ -9,6 +9,7 @@ from support.clusters import messages, session
 MASTER = "containerized.master.env.ENABLE_BUILT_IN_PLUGINS"
 WORKER = "containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS"
 CHECKPOINTS = "execution.checkpointing.dir"
+STORAGE = {"high-availability.storageDir": "s3a://bucket/ha"}
 
 
 def test_a_plain_session_needs_no_advice_but_for_logging() -> None:
@@ -28,7 +29,11 @@ def test_fixed_ports_have_no_effect_with_host_network(key: str, port: str) -> No
 
 
 def test_ports_that_the_client_sets_itself_are_no_mistake() -> None:
-    values = {"kubernetes.hostnetwork.enabled": True, "high-availability.type": "kubernetes"}
+    values = {
+        "kubernetes.hostnetwork.enabled": True,
+        "high-availability.type": "kubernetes",
+        **STORAGE,
+    }
 
     assert "no effect" not in messages(session(values))
 

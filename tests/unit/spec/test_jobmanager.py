@@ -173,7 +173,9 @@ def test_host_network_has_no_container_ports_but_the_services_stay() -> None:
 
 
 def test_high_availability_needs_no_internal_service() -> None:
-    spec = session({"high-availability.type": "kubernetes"})
+    spec = session(
+        {"high-availability.type": "kubernetes", "high-availability.storageDir": "s3://b"}
+    )
 
     assert list(accompanying(spec, "Service")) == ["demo-rest"]
 
