@@ -7,13 +7,13 @@ that it rules a cluster is seen by the Deployment's owner.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kubeflink import objects
-from kubeflink.cluster import diagnosis, endpoint, ownership, readiness
+from kubeflink.cluster import diagnosis, endpoint, ownership, readiness, registration
 from kubeflink.cluster.diagnosis import Diagnosis, Observed
 from kubeflink.cluster.endpoint import Address
 from kubeflink.errors import (
@@ -24,7 +24,7 @@ from kubeflink.errors import (
     NotFoundError,
 )
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import DEPLOYMENTS, PODS, JsonObject
+from kubeflink.objects import DEPLOYMENTS, PODS, SERVICES, JsonObject
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
@@ -109,11 +109,16 @@ async def describe(
     labels = names.taskmanager_labels(cluster_id)
     workers = (await client.list(PODS, where, labels=labels)).items
     assert jobmanager.deployment is not None
-    pods = _pods(jobmanager, workers)
+    overview, jobs, registered, rest_error = await _ask_flink(client, cluster_id, where)
+    unregistered: Mapping[str, Diagnosis] = {}
+    if overview is not None:
+        unregistered = registration.explain_unregistered(
+            workers, jobmanager.pods, registered, await _internal_service(client, cluster_id, where)
+        )
+    pods = _pods(jobmanager, workers, unregistered)
     troubles = [pod.trouble for pod in pods if pod.trouble is not None]
     if not jobmanager.pods and (found := diagnosis.diagnose(jobmanager)):
         troubles.append(found)
-    overview, jobs, rest_error = await _ask_flink(client, cluster_id, where)
     if overview is None and (told := await readiness.explain_running(client, cluster_id, where)):
         troubles.append(Diagnosis("log", f"Its log says: {told.sentence}", told.hint))
     return ClusterDescription(
@@ -169,13 +174,15 @@ def _main_container(deployment: JsonObject) -> JsonObject:
     return (main or containers or [{}])[0]
 
 
-def _pods(jobmanager: Observed, workers: Sequence[JsonObject]) -> tuple[PodSummary, ...]:
+def _pods(
+    jobmanager: Observed, workers: Sequence[JsonObject], unregistered: Mapping[str, Diagnosis]
+) -> tuple[PodSummary, ...]:
     found = []
     for pod in (*jobmanager.pods, *workers):
         name, status = objects.name_of(pod), pod.get("status") or {}
         trouble = diagnosis.explain_pod(
             pod, jobmanager.events.get(name, ()), jobmanager.logs.get(name, "")
-        )
+        ) or unregistered.get(name)
         statuses = status.get("containerStatuses") or ()
         is_ending = objects.metadata(pod).get("deletionTimestamp") is not None
         found.append(
@@ -199,12 +206,25 @@ async def _address(client: KubeClient, cluster_id: str, namespace: str) -> Addre
         return None
 
 
+async def _internal_service(
+    client: KubeClient, cluster_id: str, namespace: str
+) -> JsonObject | None:
+    """The Service by which TaskManagers find the JobManager; None with high availability."""
+    try:
+        return await client.get(SERVICES, names.internal_service_name(cluster_id), namespace)
+    except (NotFoundError, ForbiddenError):
+        return None
+
+
 async def _ask_flink(
     client: KubeClient, cluster_id: str, namespace: str
-) -> tuple[Overview | None, tuple[JobSummary, ...], str | None]:
+) -> tuple[Overview | None, tuple[JobSummary, ...], frozenset[str], str | None]:
+    """What the REST API tells: overview, jobs, the TaskManagers that registered; or why not."""
     try:
         route = await endpoint.route_to(client, cluster_id, namespace)
         async with endpoint.connect(client, route, retry_seconds=2.0) as flink:
-            return await flink.overview(), await flink.jobs(), None
+            overview, jobs = await flink.overview(), await flink.jobs()
+            registered = frozenset(worker.id for worker in await flink.taskmanagers())
+            return overview, jobs, registered, None
     except (FlinkError, KubernetesError, ClusterNotFoundError) as error:
-        return None, (), error.message
+        return None, (), frozenset(), error.message

@@ -65,6 +65,7 @@ async def test_all_about_one(
     flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0", "slots-total": 4}))
     jobs = [{"jid": "0" * 32, "name": "words", "state": "RUNNING"}]
     flink_rest.on("GET", "/jobs/overview", Answer(200, {"jobs": jobs}))
+    flink_rest.on("GET", "/taskmanagers", Answer(200, {"taskmanagers": []}))
 
     found = await demo.describe()
 
@@ -91,6 +92,34 @@ async def test_a_cluster_that_does_not_answer_is_described_all_the_same(
     assert found.overview is None
     assert "no endpoints available" in str(found.rest_error)
     assert "could not renew its lease" in found.troubles[-1].sentence
+
+
+def _running(since: str) -> dict[str, object]:
+    state = {"running": {"startedAt": since}}
+    container = {"name": "flink-main-container", "state": state, "ready": True}
+    return {"phase": "Running", "containerStatuses": [container]}
+
+
+async def test_workers_of_a_jobmanager_before_its_restart_are_explained(
+    demo: SessionCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    await kubernetes.add_pod("demo-7f", _running("2030-01-01T00:00:10Z"))
+    for name, since in (("1-1", "00"), ("1-2", "01"), ("2-1", "20")):
+        status = _running(f"2030-01-01T00:00:{since}Z")
+        await kubernetes.add_pod(f"demo-taskmanager-{name}", status, component="taskmanager")
+    flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0"}))
+    flink_rest.on("GET", "/jobs/overview", Answer(200, {"jobs": []}))
+    known = {"taskmanagers": [{"id": "demo-taskmanager-1-2"}]}
+    flink_rest.on("GET", "/taskmanagers", Answer(200, known))
+
+    found = await demo.describe()
+
+    (trouble,) = found.troubles
+    assert "demo-taskmanager-1-1 has not registered" in trouble.sentence
+    assert {pod.name for pod in found.pods if pod.trouble} == {"demo-taskmanager-1-1"}
+
+    await kubernetes.client.delete(objects.SERVICES, "demo")  # as with high availability
+    assert (await demo.describe()).troubles == ()
 
 
 async def test_no_such_cluster(kubernetes: SmallKubernetes) -> None:
