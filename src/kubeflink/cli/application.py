@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,15 +20,17 @@ from kubeflink.cli.parameters import (
     timeout_option,
     wait_option,
 )
+from kubeflink.cli.submission import PYTHON_SUFFIX, SQL_SUFFIX, read_statements
+from kubeflink.errors import UsageError, WaitTimeoutError
+from kubeflink.spec.program import SQL_DRIVER
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
-    from kubeflink.cluster.job import JobProgress
+    from kubeflink.cluster.application import ApplicationCluster
+    from kubeflink.cluster.job import JobOutcome, JobProgress
     from kubeflink.config import Configuration
     from kubeflink.kube import KubeClient
     from kubeflink.spec import Program
-
-PYTHON_SUFFIX = ".py"
 
 
 @click.group("app", context_settings=HELP_NAMES)
@@ -46,7 +50,11 @@ def app_command() -> None:
     help="Who owns the savepoint afterwards.",
 )
 @click.option("-C", "--classpath", "classpaths", multiple=True, metavar="URL", help="Class path.")
+@click.option("-e", "--sql", metavar="STATEMENTS", help="Run these SQL statements.")
+@click.option("--py-module", metavar="MODULE", help="Run this Python module of --py-files.")
 @click.option("--py-files", metavar="FILES", help="Python files, separated by commas.")
+@click.option("--py-archives", metavar="FILES", help="Archives for the Python workers.")
+@click.option("--py-requirements", metavar="FILE", help="requirements.txt of the Python workers.")
 @property_option
 @click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
 @click.option("--image", metavar="IMAGE", help="The container image.")
@@ -60,15 +68,16 @@ def app_command() -> None:
 )
 @output_option("text", "json", "yaml")
 @click.argument("name")
-@click.argument("program")
+@click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
 def start(invocation: Invocation, /, *, connection: Connection, name: str, **given: Any) -> None:
     """Start the application cluster NAME with PROGRAM and follow it to its end.
 
     PROGRAM is where the pods find it: local:///opt/flink/usrlib/job.jar for a file of the image,
-    https:// or s3:// for others; a name that ends in .py is a Python program. Words behind it are
-    its arguments. The exit code tells how it ended.
+    https:// or s3:// for others; a name that ends in .py is a Python program. A name that ends in
+    .sql is a SQL script, and may also be a file of this machine. Words behind it are its arguments.
+    The exit code tells how it ended; Ctrl-C asks whether to end it.
     """
     from kubeflink.cli import running
     from kubeflink.cluster.access import configured
@@ -89,13 +98,18 @@ def start(invocation: Invocation, /, *, connection: Connection, name: str, **giv
 
 
 def _program(given: Mapping[str, Any]) -> Program:
-    from kubeflink.spec import Program, PythonProgram
-
-    where: str = given["program"]
-    program = Program(
-        uri=where,
-        main_class=given["entry_class"],
-        arguments=given["arguments"],
+    where, module, sql = given["program"], given["py_module"], given["sql"]
+    if sum(each is not None for each in (where, module, sql)) != 1:
+        raise UsageError("name one program: PROGRAM, --py-module MODULE or --sql STATEMENTS")
+    if where is not None and where.startswith("-"):
+        raise UsageError(f"the option {where} stands after the name", hint="Options go before it.")
+    found = _sql_program(where, sql) if sql or is_sql(where) else _named_program(where, given)
+    if found.main_class == SQL_DRIVER and given["arguments"]:
+        raise UsageError("SQL takes no arguments", hint="Options go before the file.")
+    return replace(
+        found,
+        main_class=given["entry_class"] or found.main_class,
+        arguments=(*found.arguments, *given["arguments"]),
         classpaths=given["classpaths"],
         parallelism=given["parallelism"],
         detached=not given["wait"],
@@ -103,9 +117,42 @@ def _program(given: Mapping[str, Any]) -> Program:
         allow_non_restored_state=given["allow_non_restored_state"],
         claim_mode=given["claim_mode"],
     )
-    if where.endswith(PYTHON_SUFFIX):
-        return replace(program, uri=None, python=PythonProgram(where, files=given["py_files"]))
-    return program
+
+
+def is_sql(where: str | None) -> bool:
+    """Whether a program is a SQL script by its name."""
+    return where is not None and where.endswith(SQL_SUFFIX)
+
+
+def _sql_program(where: str | None, sql: str | None) -> Program:
+    from kubeflink.cli.flink_program import is_uri
+    from kubeflink.spec import sql_file_program, sql_program
+
+    if sql is not None:
+        return sql_program(sql)
+    assert where is not None
+    return sql_file_program(where) if is_uri(where) else sql_program(read_statements(Path(where)))
+
+
+def _named_program(where: str | None, given: Mapping[str, Any]) -> Program:
+    from kubeflink.spec import Program, PythonProgram
+
+    is_script = where is not None and where.endswith(PYTHON_SUFFIX)
+    python = PythonProgram(
+        _path_in_image(where) if is_script else None,
+        module=given["py_module"],
+        files=given["py_files"],
+        archives=given["py_archives"],
+        requirements=given["py_requirements"],
+    )
+    return Program(
+        uri=None if is_script else where, python=None if python == PythonProgram() else python
+    )
+
+
+def _path_in_image(where: str | None) -> str | None:
+    """Without `local://`, which Flink's driver of Python programs does not know."""
+    return None if where is None else where.removeprefix("local://")
 
 
 async def _start(
@@ -127,7 +174,29 @@ async def _start(
             outcome.check()
 
 
-async def _follow(app: Any, timeout: float | None) -> Any:
+async def _follow(app: ApplicationCluster, timeout: float | None) -> JobOutcome:
+    """Follow an application to its end; Ctrl-C asks whether to end it."""
+    from kubeflink.cli import attending
+
+    async def on_interrupt(pressed: asyncio.Event) -> None:
+        if await attending.asked(f"End the application {app.name}? Otherwise it goes on.", pressed):
+            await app.delete(wait=False)
+            console.say(f"the application {app.name} is being ended")
+        else:
+            _say_it_goes_on(app)
+
+    try:
+        return await attending.attended(_shown(app, timeout), on_interrupt)
+    except (WaitTimeoutError, asyncio.CancelledError):
+        _say_it_goes_on(app)
+        raise
+
+
+def _say_it_goes_on(app: ApplicationCluster) -> None:
+    console.say(f"the application {app.name} goes on; end it: kubeflink app stop {app.name}")
+
+
+async def _shown(app: ApplicationCluster, timeout: float | None) -> JobOutcome:
     with progress.waiting(f"Starting the application cluster {app.name}") as tell:
 
         def on_progress(seen: JobProgress) -> None:
@@ -138,6 +207,7 @@ async def _follow(app: Any, timeout: float | None) -> Any:
             check=False,
             on_progress=on_progress,
             on_stage=lambda stage: tell(f"{app.name}: {stage.text}"),
+            on_trouble=lambda seen: console.say(seen.sentence),
         )
 
 

@@ -84,11 +84,12 @@ def run_command(
         running.run(_run_python(connection, cluster, program, given))
         return
     if program is not None and program.endswith(SQL_SUFFIX):
-        sql = _statements(Path(program))
+        sql = read_statements(Path(program))
     running.run(_run(connection, cluster, program, sql, given))
 
 
-def _statements(path: Path) -> str:
+def read_statements(path: Path) -> str:
+    """The text of a SQL script on this machine; UsageError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -99,10 +99,10 @@ class ApplicationCluster(FlinkCluster):
     ) -> Self:
         """The same with a configuration that is loaded and a client that is connected."""
         from kubeflink import spec
+        from kubeflink.cluster import artifacts
 
-        built = spec.build_jobmanager(
-            spec.application_configuration(configuration, program), default_logging=True
-        )
+        deployed_as = artifacts.upload(spec.application_configuration(configuration, program))
+        built = spec.build_jobmanager(deployed_as, default_logging=True)
         for notice in built.notices:
             logger.warning("%s", notice.message)
         if await deployment.find_rest_service(client, built.cluster_id, built.namespace):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.log_diagnosis import known_cause
 from kubeflink.errors import (
     ApiUnreachableError,
     ClusterNotFoundError,
@@ -97,11 +98,15 @@ class JobOutcome:
 
     @property
     def _hint(self) -> str | None:
-        """The last trouble of a TaskManager: often the cause of what the job only suffered."""
-        if not self.troubles:
-            return None
-        last = self.troubles[-1]
-        return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"
+        """The last trouble of a TaskManager: often the cause of what the job only suffered.
+
+        Without one, what to do about the cause where it is a known one.
+        """
+        if self.troubles:
+            last = self.troubles[-1]
+            return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"
+        found = known_cause(self.stack_trace) if self.stack_trace else None
+        return found.hint if found else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,12 @@ _KNOWN: Final = (
         "Its name must carry the image's exact Flink version; several are separated by ';'",
     ),
     _known(
+        r"Found 0 flink-sql-gateway jar",
+        "the image has no jar of the SQL gateway, by which Flink runs a SQL script",
+        "Put flink-sql-gateway-<version>.jar into the image's opt, where the official images have"
+        " it; or run the script on a session cluster",
+    ),
+    _known(
         r"exceeded quota: (?P<quota>[^\n]+)",
         "the namespace's quota is used up ({quota})",
         "Ask for less, or have the namespace's ResourceQuota raised",
@@ -104,12 +110,17 @@ def explain_log(text: str) -> LogFinding | None:
     """The cause in a log, the last one if there are several; None if the log tells of none."""
     if not text.strip():
         return None
+    return known_cause(text) or _last_exception(text) or _last_error(text)
+
+
+def known_cause(text: str) -> LogFinding | None:
+    """The cause by the known sentences alone, in a log or a stack trace."""
     for known in _KNOWN:
         found = list(known.pattern.finditer(text))
         if found:
             told = {key: value or "" for key, value in found[-1].groupdict().items()}
             return LogFinding(known.sentence.format_map(told), known.hint)
-    return _last_exception(text) or _last_error(text)
+    return None
 
 
 def _last_exception(text: str) -> LogFinding | None:

@@ -154,6 +154,11 @@ class FlinkVersion(NamedTuple):
         """Whether an application's program may be at a remote address (1.19)."""
         return self._from(1, 19)
 
+    @property
+    def runs_sql_applications(self) -> bool:
+        """Whether an application's program may be a SQL script (`SqlDriver`, 2.0)."""
+        return self._from(2, 0)
+
     # --- command line ---
 
     @property

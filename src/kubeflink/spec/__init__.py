@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kubeflink.spec.client import application_configuration, session_configuration
     from kubeflink.spec.jobmanager import JobManagerSpec, build_jobmanager
     from kubeflink.spec.names import random_cluster_id, validate_cluster_id
-    from kubeflink.spec.program import Program, PythonProgram
+    from kubeflink.spec.program import Program, PythonProgram, sql_file_program, sql_program
     from kubeflink.spec.taskmanager import JobManagerAddress, build_taskmanager_pod
 
 __all__ = [
@@ -26,6 +26,8 @@ __all__ = [
     "build_taskmanager_pod",
     "random_cluster_id",
     "session_configuration",
+    "sql_file_program",
+    "sql_program",
     "validate_cluster_id",
 ]
 
@@ -34,6 +36,8 @@ _HOMES = {
     "JobManagerSpec": "jobmanager",
     "Program": "program",
     "PythonProgram": "program",
+    "sql_file_program": "program",
+    "sql_program": "program",
     "application_configuration": "client",
     "build_jobmanager": "jobmanager",
     "build_taskmanager_pod": "taskmanager",

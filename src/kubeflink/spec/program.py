@@ -46,8 +46,8 @@ class Program:
     """A program with its arguments and options of the run.
 
     `uri` is the jar: `local://` for a file of the image, a remote address, or a path of the
-    client's machine; None for a Python program and for SQL. A jar may have `python` dependencies too, then
-    without script and module. `parallelism` None leaves it to the configuration.
+    client's machine; None for a Python program and for SQL. A jar may have `python` dependencies
+    too, then without script and module. `parallelism` None leaves it to the configuration.
     `claim_mode` is `CLAIM`, `NO_CLAIM` or `LEGACY`, None for Flink's default.
     """
 
