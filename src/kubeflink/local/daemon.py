@@ -17,10 +17,12 @@ import logging
 import os
 import select
 import signal
+import ssl
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 
 from kubeflink.errors import KubeflinkError, LocalError
@@ -45,7 +47,10 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 60.0
 """Seconds that it may take to end all processes, which get 5 s of grace."""
 
+HOST = "127.0.0.1"
+
 _POLL_INTERVAL = 0.1
+_ANSWER_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,18 @@ def up(
     """
     directory = named(name, environ)
     collect_leftovers(environ)
-    if is_locked(directory):
-        return _wait_for_other_start(directory, timeout)
+    deadline = time.monotonic() + timeout
+    while is_locked(directory):
+        # Somebody has the lock: a server that serves, one that is just starting, or one that was
+        # killed this moment and is not quite dead.
+        if _serves(directory):
+            return _status(directory)
+        if time.monotonic() > deadline:
+            raise LocalError(
+                f"The embedded cluster {name!r} does not answer",
+                hint=f"Its log is {directory.log}; kubeflink local down ends it",
+            )
+        time.sleep(_POLL_INTERVAL)
     directory.create()
     if settings is not None:
         write_json(directory.settings_file, settings.as_json())
@@ -91,7 +106,7 @@ def up(
     except LocalError:
         # Our server has ended; a lock that is held now is that of another `up`, which was faster.
         if is_locked(directory):
-            return _wait_for_other_start(directory, timeout)
+            return up(name, timeout=timeout, environ=environ)
         raise
     return _status(directory)
 
@@ -221,20 +236,20 @@ def _wait_until_ready(directory: StateDirectory, reader: int, timeout: float) ->
         raise LocalError(answer["error"], hint=answer.get("hint"))
 
 
-def _wait_for_other_start(directory: StateDirectory, timeout: float) -> Status:
-    """Somebody else has the lock: it serves, or will in a moment, or fails to."""
-    deadline = time.monotonic() + timeout
-    while is_locked(directory):
-        server = read_json(directory.server_file)
-        if server is not None and _identity(server).is_alive():
-            return _status(directory)
-        if time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_INTERVAL)
-    raise LocalError(
-        f"The embedded cluster {directory.name!r} is being started elsewhere, without success",
-        hint=f"Its log is {directory.log}",
-    )
+def _serves(directory: StateDirectory) -> bool:
+    """Whether the server answers a request."""
+    server = read_json(directory.server_file)
+    if server is None or not directory.authority_pem.exists():
+        return False
+    context = ssl.create_default_context(cafile=str(directory.authority_pem))
+    address = HTTPSConnection(HOST, server["port"], timeout=_ANSWER_TIMEOUT, context=context)
+    try:
+        address.request("GET", "/livez")
+        return address.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        address.close()
 
 
 def _stop_server(directory: StateDirectory, timeout: float) -> None:
