@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +15,15 @@ if TYPE_CHECKING:
     from kubeflink.config.options import Option
     from kubeflink.config.versions import FlinkVersion
 
-WIDTH = 90
-
 
 @click.command("options")
 @click.argument("word", required=False)
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "markdown"]),
     default="text",
-    help="Form of the output.",
+    help="Form of the output; markdown is the page with all options.",
 )
 @click.option("--flink-version", metavar="VERSION", help="The Flink version that is meant.")
 @click.pass_obj
@@ -37,9 +34,16 @@ def options_command(
 
     A complete key, also an older one, explains that option alone.
     """
+    from kubeflink.cli import option_text
+
     if flink_version is not None:
         invocation = replace(invocation, flink_version=flink_version)
     version = invocation.version
+    if output == "markdown":
+        if word is not None:
+            raise UsageError("the page has all options", hint="Leave WORD out.")
+        console.raw(option_text.page())
+        return
     found = _matching(word, version)
     if output == "json":
         import json
@@ -50,7 +54,7 @@ def options_command(
         for option in found:
             console.out(option.key)
         return
-    console.out("\n\n".join(_paragraph(option, version) for option in found))
+    console.out("\n\n".join(option_text.paragraph(option, version) for option in found))
 
 
 def _matching(word: str | None, version: FlinkVersion) -> list[Option[Any]]:
@@ -73,38 +77,14 @@ def _matching(word: str | None, version: FlinkVersion) -> list[Option[Any]]:
 
 
 def _fields(option: Option[Any], version: FlinkVersion) -> dict[str, Any]:
+    from kubeflink.cli import option_text
+
     return {
         "key": option.key,
         "type": option.kind.name,
-        "default": _default(option, version),
+        "default": option_text.default_of(option, version),
         "choices": list(option.choices),
         "older_keys": list(option.deprecated_keys),
         "fallback_keys": list(option.fallback_keys),
         "description": option.about,
     }
-
-
-def _default(option: Option[Any], version: FlinkVersion) -> str | None:
-    if option.default is None:
-        return None
-    return option.kind.write(option.default).replace("{version}", str(version))
-
-
-def _paragraph(option: Option[Any], version: FlinkVersion) -> str:
-    default = _default(option, version)
-    lines = [f"{option.key} ({option.kind.name})"]
-    facts = [option.about] if option.about else []
-    facts.append("No default." if default is None else f"Default: {default or 'empty'}.")
-    if option.choices:
-        facts.append(f"One of {', '.join(option.choices)}.")
-    if option.fallback_keys:
-        facts.append(f"Where it is not set: {', '.join(option.fallback_keys)}.")
-    if option.deprecated_keys:
-        facts.append(f"Older names: {', '.join(option.deprecated_keys)}.")
-    if option.is_deprecated_in(version):
-        facts.append("Discouraged by Flink.")
-    for fact in facts:
-        lines += textwrap.wrap(
-            fact, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
-        )
-    return "\n".join(lines)
