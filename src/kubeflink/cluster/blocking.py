@@ -194,6 +194,7 @@ class FlinkCluster(Generic[C]):
     socket = _enter_on(cluster.FlinkCluster.socket)
     exists = _forward(cluster.FlinkCluster.exists)
     has_ha_data = _forward(cluster.FlinkCluster.has_ha_data)
+    recovers_jobs = _forward(cluster.FlinkCluster.recovers_jobs)
     wait_ready = _forward(cluster.FlinkCluster.wait_ready)
     overview = _forward(cluster.FlinkCluster.overview)
     address = _forward(cluster.FlinkCluster.address)

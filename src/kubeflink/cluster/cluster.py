@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Self
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
 from kubeflink.cluster.endpoint import Address, Route
-from kubeflink.errors import ForbiddenError, NotFoundError
+from kubeflink.errors import ForbiddenError, KubernetesError, NotFoundError
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import DEPLOYMENTS
+from kubeflink.objects import DEPLOYMENTS, SERVICES
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
@@ -131,6 +131,18 @@ class FlinkCluster:
         except NotFoundError:
             return False
         return self.uid in (None, objects.uid_of(found))
+
+    async def recovers_jobs(self) -> bool:
+        """False where there is no high availability for certain: a JobManager forgets all jobs.
+
+        It is seen by the internal Service, which Flink makes for clusters without it only.
+        """
+        try:
+            name = names.internal_service_name(self.name)
+            await self._client.get(SERVICES, name, self.namespace)
+        except KubernetesError:
+            return True
+        return False
 
     async def has_ha_data(self) -> bool:
         """Whether there are ConfigMaps of high availability under this name."""

@@ -43,6 +43,9 @@ SAVEPOINT_SECONDS = 600.0
 RECOVERY_SECONDS = 60.0
 """For how long a JobManager may not know a job before the job counts as lost."""
 
+FORGOTTEN_SECONDS = 5.0
+"""The same without high availability, where nothing is recovered."""
+
 ANSWER_SECONDS = 10.0
 """How long an answer is waited for before it is asked whether the cluster is there at all."""
 
@@ -325,7 +328,7 @@ class _Follower:
         except RestStatusError as error:
             if error.code != 404:
                 raise
-            self._unknown_to_jobmanager()
+            await self._unknown_to_jobmanager()
             return None
         self.unknown_since = None
         self._tell(details.state, _counts(details), details.name)
@@ -336,7 +339,8 @@ class _Follower:
         if not await may_exist(self.job.cluster):
             raise self._lost(f"the cluster {self.job.cluster.name} went away while it ran")
 
-    def _unknown_to_jobmanager(self) -> None:
+    async def _unknown_to_jobmanager(self) -> None:
+        """A JobManager that recovers knows its jobs again after a while; any other never does."""
         if self.told is None:
             raise JobFailedError(
                 f"There is no job {self.job.id} on cluster {self.job.cluster.name}",
@@ -344,9 +348,11 @@ class _Follower:
                 state=UNKNOWN,
             )
         now = asyncio.get_running_loop().time()
-        self.unknown_since = self.unknown_since or now
+        if self.unknown_since is None:
+            self.unknown_since = now
         self._tell(UNKNOWN, {})
-        if now - self.unknown_since >= RECOVERY_SECONDS:
+        recovers = await self.job.cluster.recovers_jobs()
+        if now - self.unknown_since >= (RECOVERY_SECONDS if recovers else FORGOTTEN_SECONDS):
             raise self._lost("the JobManager does not know it any more")
 
     def _lost(self, why: str) -> JobFailedError:

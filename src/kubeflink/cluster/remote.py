@@ -50,6 +50,10 @@ class RemoteCluster(SessionCluster):
         """The same client as `flink`: what is behind the address cannot be told."""
         yield await self.flink()
 
+    async def recovers_jobs(self) -> bool:
+        """It may."""
+        return True
+
     async def exists(self) -> bool:
         """Nothing but its own answers could prove that it is gone."""
         return True

@@ -18,7 +18,7 @@ from kubeflink.errors import (
     UsageError,
     WaitTimeoutError,
 )
-from kubeflink.objects import DEPLOYMENTS
+from kubeflink.objects import DEPLOYMENTS, SERVICES
 from support.kubernetes import SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer
 
@@ -284,3 +284,26 @@ async def test_sql_goes_in_as_arguments_of_the_runner(
 
     (run,) = flink_rest.requests("POST", "/jars/u_runner.jar/run")
     assert run.json["programArgsList"] == ["SET 'a' = 'b'", "INSERT INTO t SELECT 1"]
+
+
+@pytest.mark.parametrize(
+    ("recovers", "patient"),
+    [(False, "RECOVERY_SECONDS"), (True, "FORGOTTEN_SECONDS")],
+    ids=["without high availability", "with it"],
+)
+async def test_how_long_a_job_may_be_unknown_depends_on_high_availability(
+    demo: SessionCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    recovers: bool,
+    patient: str,
+) -> None:
+    if recovers:
+        await kubernetes.client.delete(SERVICES, "demo")
+    for limit in ("RECOVERY_SECONDS", "FORGOTTEN_SECONDS"):
+        monkeypatch.setattr(jobs, limit, 10_000.0 if limit == patient else 0.2)
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING"), OTHER)
+
+    with pytest.raises(JobFailedError, match="does not know it any more"):
+        await demo.job(JOB).wait(timeout=60)
