@@ -11,6 +11,8 @@ Exit codes: 0; 1 failed; 2 the request itself was wrong; 3 a wait ran out; 4 no 
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -33,7 +35,13 @@ FLINK_COMMANDS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code; errors have been printed by then."""
+    """Run the command line and return the exit code; errors have been printed by then.
+
+    Without `argv` this is the whole process. Its modules are then frozen for the collector at the
+    end: looking for cycles in them takes a sixth of the time of a short command.
+    """
+    if argv is None:
+        atexit.register(gc.freeze)
     words = list(sys.argv[1:] if argv is None else argv)
     console.prepare_streams()
     try:
