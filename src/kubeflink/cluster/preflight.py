@@ -47,13 +47,20 @@ SUBJECT_REVIEWS = Resource(
 )
 
 
-def jobmanager_needs(high_availability: bool) -> tuple[tuple[str, Resource], ...]:
-    """What the JobManager's service account has to be allowed."""
+def jobmanager_needs(
+    high_availability: bool, host_network: bool = False
+) -> tuple[tuple[str, Resource], ...]:
+    """What the JobManager's service account has to be allowed.
+
+    On the host network it writes its ports into its Services.
+    """
     pods = [(verb, PODS) for verb in ("get", "list", "watch", "create", "delete")]
     needs: list[tuple[str, Resource]] = [*pods, ("get", DEPLOYMENTS)]
     if high_availability:
         verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
         needs += [(verb, CONFIG_MAPS) for verb in verbs]
+    if host_network:
+        needs += [("get", SERVICES), ("update", SERVICES)]
     return tuple(needs)
 
 
@@ -86,6 +93,7 @@ class Plan:
     jobmanager_account: str = "default"
     taskmanager_account: str = "default"
     high_availability: bool = False
+    host_network: bool = False
 
 
 def plan(configuration: Configuration) -> Plan:
@@ -99,13 +107,14 @@ def plan(configuration: Configuration) -> Plan:
         jobmanager_account=configuration.get(k8s.JOBMANAGER_SERVICE_ACCOUNT),
         taskmanager_account=configuration.get(k8s.TASKMANAGER_SERVICE_ACCOUNT),
         high_availability=is_high_availability_on(configuration),
+        host_network=configuration.get(k8s.HOSTNETWORK_ENABLED),
     )
 
 
 async def check(client: KubeClient, plan: Plan) -> tuple[Finding, ...]:
     """All that is wrong, the fatal first. Sends reads and access reviews, and changes nothing."""
     accounts = {
-        plan.jobmanager_account: jobmanager_needs(plan.high_availability),
+        plan.jobmanager_account: jobmanager_needs(plan.high_availability, plan.host_network),
     }
     workers = taskmanager_needs(plan.high_availability)
     if workers and plan.taskmanager_account != plan.jobmanager_account:

@@ -167,7 +167,8 @@ class PortForward:
                 session = await self._connect(stack)
                 await pump(session, reader, writer)
         except errors.KubeflinkError as error:
-            self._target = None
+            # Such as a closed port: of several pods, all but one may be without what is asked for.
+            self._give_up_target()
             self._notify(error.message)
         finally:
             writer.close()
@@ -186,10 +187,13 @@ class PortForward:
                 pause = backoff.pause()
                 if not self._may_pass(error) or time.monotonic() + pause > deadline:
                     raise
-                if self._target is not None:
-                    self._failed, self._target = self._target.pod, None
+                self._give_up_target()
                 logger.info("Port-forward: %s; trying again in %.1f s", error.message, pause)
             await asyncio.sleep(pause)
+
+    def _give_up_target(self) -> None:
+        if self._target is not None:
+            self._failed, self._target = self._target.pod, None
 
     def _may_pass(self, error: errors.KubeflinkError) -> bool:
         """Whether another attempt may meet a better pod or server."""

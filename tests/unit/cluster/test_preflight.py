@@ -9,7 +9,7 @@ import pytest
 from kubeflink.cluster import preflight
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import CONFIG_MAPS, SERVICE_ACCOUNTS
+from kubeflink.objects import CONFIG_MAPS, SERVICE_ACCOUNTS, SERVICES
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer
 
@@ -132,3 +132,9 @@ def test_the_least_role() -> None:
     assert by_resource["deployments"] == ["get"]
     assert "patch" in by_resource["configmaps"]
     assert binding["subjects"][0]["name"] == "flink"
+
+
+@pytest.mark.parametrize("verb", ["get", "update"])
+def test_on_the_host_network_the_jobmanager_writes_into_its_services(verb: str) -> None:
+    assert (verb, SERVICES) in preflight.jobmanager_needs(False, host_network=True)
+    assert (verb, SERVICES) not in preflight.jobmanager_needs(True)

@@ -272,6 +272,20 @@ async def test_no_new_pod_in_time_ends_the_connection_and_not_the_listener(
     assert any("demo-rest" in note and "running" in note for note in notes)
 
 
+async def test_of_two_pods_the_one_with_the_open_port_is_found(kubernetes: Kubernetes) -> None:
+    """As with a standby JobManager on the host network, where the Service has the leader's port."""
+    await kubernetes.store.create(objects.SERVICES, "default", service())
+    await kubernetes.pods.run("leader", hello, ready=False)
+    await kubernetes.pods.add("standby")
+    async with PortForward(kubernetes.client, 80, service="demo-rest") as forward:
+        assert forward.pod == "standby"
+        async with http(forward) as client:
+            with pytest.raises(httpx2.TransportError):
+                await client.get("/")
+            for _ in range(3):
+                assert (await client.get("/")).text.startswith("leader")
+
+
 async def test_a_port_where_nothing_listens_is_told(kubernetes: Kubernetes) -> None:
     notes: list[str] = []
     await kubernetes.pods.add("one")
