@@ -54,6 +54,8 @@ NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments")
 REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets")
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices")
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
+ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings")
 
 RESOURCES: tuple[Resource, ...] = (
     PODS,
@@ -68,6 +70,8 @@ RESOURCES: tuple[Resource, ...] = (
     DEPLOYMENTS,
     REPLICA_SETS,
     ENDPOINT_SLICES,
+    ROLES,
+    ROLE_BINDINGS,
 )
 
 _BY_KIND = {(resource.api_version, resource.kind): resource for resource in RESOURCES}

@@ -86,6 +86,9 @@ SERVED: tuple[ServedResource, ...] = (
     ),
     # Written by controllers, read by `kubectl describe service`.
     ServedResource(objects.ENDPOINT_SLICES, "endpointslice"),
+    # Stored so that what is deployed to a real cluster can be deployed here; they decide nothing.
+    ServedResource(objects.ROLES, "role"),
+    ServedResource(objects.ROLE_BINDINGS, "rolebinding"),
 )
 
 

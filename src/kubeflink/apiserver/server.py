@@ -49,6 +49,8 @@ class ApiServer:
     `token`: the bearer token that every request must carry, None to let everybody in. `user` is
     who such a client is. `registry` says which kinds are served. `port` 0 takes a free one. `tls`
     is a server-side context, None for plain HTTP. `watch_duration` in seconds, lowest and highest.
+    With `resources_only` there is nothing but resources: no discovery, no reviews, no health, and
+    no answer at all without the token.
     """
 
     def __init__(
@@ -66,8 +68,10 @@ class ApiServer:
         port: int = 0,
         tls: ssl.SSLContext | None = None,
         watch_duration: tuple[float, float] = (1800.0, 3600.0),
+        resources_only: bool = False,
     ) -> None:
         self.store = store
+        self._resources_only = resources_only
         self.faults = faults or FaultPlan()
         self._token = token
         self._user = user
@@ -184,9 +188,11 @@ class ApiServer:
 
     async def _route(self, request: web.BaseRequest, fault: Fault | None) -> web.StreamResponse:
         path, given = _split_token(request)
-        if path not in _PUBLIC:
+        if path not in _PUBLIC or self._resources_only:
             self._authenticate(given)
         await _invite(request)
+        if self._resources_only:
+            return await self._resource(request, path, fault)
         if path == reviews.SELF_SUBJECT_ACCESS_REVIEWS and request.method == "POST":
             review = await read_object(request)
             answer = reviews.self_subject_access_review(review, self._user, self._authorizer)
@@ -194,6 +200,15 @@ class ApiServer:
         target = paths.parse_target(path, self._registry)
         if target is None:
             return self._other(request, path)
+        self._authorize(request, target)
+        return await self._on_target(request, target, fault)
+
+    async def _resource(
+        self, request: web.BaseRequest, path: str, fault: Fault | None
+    ) -> web.StreamResponse:
+        target = paths.parse_target(path, self._registry)
+        if target is None:
+            raise statuses.no_such_path()
         self._authorize(request, target)
         return await self._on_target(request, target, fault)
 

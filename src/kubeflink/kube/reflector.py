@@ -69,7 +69,8 @@ class Reflector:
     """Mirrors a collection while its context is open; it then owns one task and one connection.
 
     Entering lists once and raises what the list raises. Keys of `store` are names, or
-    `namespace/name` where all namespaces are mirrored.
+    `namespace/name` where all namespaces are mirrored. `transform` makes of each object what is
+    kept of it, which must include name, uid and version.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Reflector:
         watch_seconds: float = 60.0,
         grace: float = 15.0,
         backoff: Backoff | None = None,
+        transform: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        self._transform = transform
         self._client = client
         self._resource = resource
         self._namespace = namespace
@@ -107,6 +110,11 @@ class Reflector:
     def store(self) -> Mapping[str, JsonObject]:
         """The objects as they were last seen. A view: it changes with every change."""
         return MappingProxyType(self._store)
+
+    @property
+    def resource_version(self) -> str:
+        """The version up to which the server has told what happened."""
+        return self._version
 
     async def __aenter__(self) -> Self:
         self._take(await self._list())
@@ -279,11 +287,15 @@ class Reflector:
             known = None
         if known is not None and _version_of(known) == _version_of(obj):
             return
+        if self._transform is not None:
+            obj = self._transform(obj)
         self._store[key] = obj
         self._tell(Change("added" if known is None else "modified", obj))
 
     def _remove(self, key: str, last: JsonObject | None = None) -> None:
         known = self._store.pop(key, None)
+        if last is not None and self._transform is not None:
+            last = self._transform(last)
         if known is not None:
             self._tell(Change("deleted", last or known))
 

@@ -47,6 +47,11 @@ def of_the_lists(version: FlinkVersion) -> list[Option[Any]]:
     ]
 
 
+def is_flinks(option: Option[Any]) -> bool:
+    """Whether the lists should have it: not kubeflink's own family, nor of other classes."""
+    return option.key not in OF_OTHER_CLASSES and not option.key.startswith("kubeflink.")
+
+
 def full_key(owner: str, key: str) -> str:
     """The key as users write it: some are declared by Flink without what stands before them."""
     if owner.endswith("MetricOptions") and not key.startswith("metrics."):

@@ -31,6 +31,7 @@ FAMILIES = (
     "metrics",
     "rpc",
     "python",
+    "broker",
 )
 """The modules with declarations, in the order in which documentation shows them."""
 
