@@ -20,8 +20,6 @@ from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
-    from kubeflink.objects import JsonObject
-    from kubeflink.spec import JobManagerSpec
 
 FORMATS = ("yaml", "json")
 
@@ -147,6 +145,7 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     the JobManager) and --index N (which worker), both from 1.
     """
     from kubeflink import spec
+    from kubeflink.spec.manifest import manifest
 
     request = read(ctx.args)
     deployed = _application if request.application else _session
@@ -155,7 +154,7 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     pod = spec.build_taskmanager_pod(
         configuration, attempt=request.number("attempt"), index=request.number("index")
     )
-    console.raw(_document(pod, request.output))
+    console.raw(manifest(pod, request.output))
 
 
 @click.group("diff", context_settings={"help_option_names": ["-h", "--help"]})
@@ -211,31 +210,11 @@ def _for(invocation: Invocation, request: Request) -> Invocation:
 
 def _print_cluster(request: Request, configuration: Configuration) -> None:
     from kubeflink import spec
+    from kubeflink.spec.manifest import cluster_manifest
 
     built = spec.build_jobmanager(configuration)
     console.notices(built.notices)
-    objects = _with_namespace(built)
-    if request.output == "json":
-        console.raw(_document({"apiVersion": "v1", "kind": "List", "items": objects}, "json"))
-    else:
-        console.raw("---\n".join(_document(obj, "yaml") for obj in objects))
-
-
-def _with_namespace(built: JobManagerSpec) -> list[JsonObject]:
-    return [
-        {**obj, "metadata": {**obj["metadata"], "namespace": built.namespace}}
-        for obj in built.objects
-    ]
-
-
-def _document(obj: JsonObject, output: str) -> str:
-    if output == "json":
-        import json
-
-        return json.dumps(obj, indent=2, ensure_ascii=False) + "\n"
-    from kubeflink.config.yaml import dump_kubernetes
-
-    return dump_kubernetes(obj)
+    console.raw(cluster_manifest(built, request.output))
 
 
 def _print_differences(configuration: Configuration) -> int:
