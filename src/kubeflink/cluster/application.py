@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kubeflink.cluster import deployment, endpoint, readiness
+from kubeflink.cluster import deployment, endpoint, preflight, readiness
 from kubeflink.cluster.access import Connection, configured
 from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
@@ -83,6 +83,8 @@ class ApplicationCluster(FlinkCluster):
             strict=strict,
         )
         try:
+            for finding in await preflight.leftovers(client, preflight.plan(configuration)):
+                logger.warning("%s %s", finding.message, finding.hint)
             return await cls.deploy_configured(client, configuration, program, owns_client=True)
         except BaseException:
             await client.close()

@@ -122,7 +122,7 @@ async def check(client: KubeClient, plan: Plan) -> tuple[Finding, ...]:
     questions = [
         _namespace(client, plan.namespace),
         _own_rights(client, plan.namespace),
-        _leftovers(client, plan),
+        leftovers(client, plan),
         *(_account(client, plan.namespace, name, needs) for name, needs in accounts.items()),
     ]
     answers = await asyncio.gather(*questions)
@@ -152,15 +152,17 @@ async def _own_rights(client: KubeClient, namespace: str) -> list[Finding]:
     return [Finding(f"You may not {told} in namespace {namespace}", "Ask for the ClusterRole edit")]
 
 
-async def _leftovers(client: KubeClient, plan: Plan) -> list[Finding]:
+async def leftovers(client: KubeClient, plan: Plan) -> list[Finding]:
     """The jobs that would come back although nobody asked for them."""
+    if not plan.high_availability or not plan.cluster_id:
+        return []
     try:
         found = await removal.ha_config_maps(client, plan.cluster_id, plan.namespace)
     except KubernetesError:
         return []
-    jobs = removal.recoverable_jobs(found, plan.cluster_id)
-    if not found or not plan.high_availability:
+    if not found:
         return []
+    jobs = removal.recoverable_jobs(found, plan.cluster_id)
     told = f" It would recover: {', '.join(jobs)}." if jobs else ""
     return [
         Finding(

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kubeflink.cluster import deployment, endpoint, readiness
+from kubeflink.cluster import deployment, endpoint, preflight, readiness
 from kubeflink.cluster.access import Connection, configured
 from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.errors import ClusterExistsError
@@ -68,6 +68,8 @@ class SessionCluster(FlinkCluster):
             strict=strict,
         )
         try:
+            for finding in await preflight.leftovers(client, preflight.plan(configuration)):
+                logger.warning("%s %s", finding.message, finding.hint)
             return await cls.deploy_configured(
                 client,
                 configuration,
