@@ -397,12 +397,11 @@ async def completed(
     pause = _FIRST_PAUSE
     while True:
         try:
-            status = await ask()
+            async with asyncio.timeout(ANSWER_SECONDS):
+                status = await ask()
             if status.is_completed and status.operation is not None:
                 return status.operation
-        except (*_UNREACHABLE, NotFoundError) as error:
-            if deadline.has_passed:
-                raise
+        except (*_UNREACHABLE, NotFoundError, TimeoutError) as error:
             if not await may_exist(cluster):
                 raise ClusterNotFoundError(
                     f"The cluster {cluster.name} went away before the {what} was complete"

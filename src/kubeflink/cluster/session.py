@@ -178,7 +178,8 @@ class SessionCluster(FlinkCluster):
                 await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
                 yield cluster
             finally:
-                await cluster.delete(ha_data="keep" if had_data else "delete")
+                with contextlib.suppress(ClusterNotFoundError):  # somebody was faster
+                    await cluster.delete(ha_data="keep" if had_data else "delete")
 
     async def submit_jar(
         self,

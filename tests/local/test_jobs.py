@@ -1,0 +1,413 @@
+"""Each action on jobs of a session, on days when something is wrong: with real Flink."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kubeflink import SessionCluster, objects
+from kubeflink.apiserver.faults import Fault
+from kubeflink.cluster import runner
+from kubeflink.local.cluster import EmbeddedCluster
+from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.shell import Shell, ended, interrupt, line_with
+
+pytestmark = [
+    pytest.mark.flink,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),
+]
+
+DICE = "CREATE TABLE dice (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
+COUNT = (
+    "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10',"
+    " 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '9')"
+)
+SINK = "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'blackhole')"
+ENDLESS = (DICE, SINK, "INSERT INTO sink SELECT n FROM dice")
+BOUNDED = (COUNT, SINK, "INSERT INTO sink SELECT n FROM numbers")
+FAILING = (COUNT, SINK, "INSERT INTO sink SELECT 1 / (5 - n) FROM numbers")
+
+OWN = ("--session", "demo")
+TARGET = ("-t", "kubernetes-session", "-Dkubernetes.cluster-id=demo")
+MISSING = ("-t", "kubernetes-session", "-Dkubernetes.cluster-id=nope")
+REST = r"/services/demo-rest:rest/proxy/"
+JOB = "0" * 32
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
+    async with embedded_cluster() as kubernetes:
+        yield kubernetes
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
+    async with SessionCluster.temporary(
+        "demo", options=SMALL_SESSION, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def kubeflink(session: SessionCluster, kubernetes: EmbeddedCluster) -> Shell:
+    """The command, with a session `demo`."""
+    return Shell(kubernetes.kubeconfig, {})
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def job(session: SessionCluster) -> str:
+    """A job that runs for as long as nobody ends it; a test may not."""
+    return await submit_endless(session)
+
+
+async def submit_endless(session: SessionCluster) -> str:
+    job = await session.submit_sql("; ".join(ENDLESS))
+    await eventually(lambda: is_running(session, job.id), "the job running")
+    return job.id
+
+
+async def is_running(session: SessionCluster, job: str) -> bool:
+    details = await session.job(job).details()
+    return details.status_counts.get("RUNNING", 0) == len(details.vertices)
+
+
+async def has_state(session: SessionCluster, job: str, *states: str) -> str:
+    async def look() -> str | None:
+        state = await session.job(job).state()
+        return state if state in states else None
+
+    return await eventually(look, f"job {job} is one of {states}")
+
+
+@contextmanager
+def fault(kubernetes: EmbeddedCluster, fault: Fault) -> Iterator[Fault]:
+    plan = kubernetes.server.faults
+    plan.add(fault)
+    try:
+        yield fault
+    finally:
+        plan.remove(fault)
+
+
+def jar(*statements: str) -> tuple[str, ...]:
+    return ("-c", runner.MAIN_CLASS, str(runner.jar()), *statements)
+
+
+# --- a REST API that does not serve for a while ------------------------------------------------
+
+
+@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
+async def test_a_503_for_a_while_is_waited_out(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, job: str, tmp_path: Path, world: tuple[str, ...]
+) -> None:
+    directory = ("--savepoint-dir", str(tmp_path)) if world == OWN else (str(tmp_path),)
+    dispose = "--dispose" if world == OWN else "-d"
+    taken = ""
+    for words in (
+        ("list", *world),
+        ("checkpoint", *world, job),
+        ("savepoint", *world, job, *directory),
+        ("savepoint", *world, dispose, "?"),
+        ("run", *world, *jar(*BOUNDED)),
+        ("run", *world, "-d", *jar(*ENDLESS)),
+        ("stop", *world, "?", "--savepoint-dir", str(tmp_path)),
+    ):
+        if words[0] == "stop":
+            where = words[-2:] if world == OWN else ("-p", str(tmp_path))
+            words = ("stop", *world, *where, taken)
+        call = [taken if word == "?" else word for word in words]
+        with fault(kubernetes, Fault(path=REST, status=503, times=2)) as down:
+            done = await kubeflink.succeed(*call)
+        assert down.struck == 2, call
+        if words[0] == "run":
+            taken = done.job
+        elif words[0] == "savepoint":
+            taken = (re.search(r"file:\S+", done.out) or [""])[0]
+
+
+@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
+async def test_cancelling_waits_for_the_rest_api_too(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, session: SessionCluster, world: tuple[str, ...]
+) -> None:
+    doomed = await submit_endless(session)
+    with fault(kubernetes, Fault(path=REST, status=503, times=2)) as down:
+        await kubeflink.succeed("cancel", *world, doomed)
+
+    assert down.struck == 2
+    await has_state(session, doomed, "CANCELED")
+
+
+async def test_a_followed_job_is_not_lost_when_the_rest_api_is_away(
+    kubeflink: Shell, kubernetes: EmbeddedCluster
+) -> None:
+    async with kubeflink.started("run", *OWN, *jar(*BOUNDED)) as process:
+        await line_with(process.stdout, "Job has been submitted")
+        with fault(kubernetes, Fault(path=REST, status=503, times=12)) as down:
+            await eventually(lambda: asyncio.sleep(0, down.struck >= 12), "the outage")
+            done = await ended(process)
+
+    assert done.code == 0, done.err
+    assert "has finished after" in done.out
+    assert "UNKNOWN" in done.err
+
+
+# --- what cannot be done -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", ["own", "flink"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("run", *jar(*BOUNDED)),
+        ("cancel", JOB),
+        ("stop", JOB),
+        ("savepoint", JOB),
+        ("checkpoint", JOB),
+    ],
+    ids=lambda words: words[0],
+)
+async def test_no_such_cluster(kubeflink: Shell, words: tuple[str, ...], world: str) -> None:
+    named = ("--session", "nope") if world == "own" else MISSING
+
+    done = await kubeflink(words[0], *named, *words[1:])
+
+    assert done.code == 4
+    assert "No Flink cluster nope in namespace default" in done.err
+    assert len(done.err.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
+@pytest.mark.parametrize("action", ["cancel", "stop", "savepoint", "checkpoint"])
+async def test_no_such_job(kubeflink: Shell, world: tuple[str, ...], action: str) -> None:
+    done = await kubeflink(action, *world, JOB)
+
+    assert done.code == 1
+    assert JOB in done.err
+    assert len(done.err.splitlines()) <= 3
+
+
+async def test_a_savepoint_where_nothing_can_be_written(
+    kubeflink: Shell, session: SessionCluster, job: str
+) -> None:
+    for words in (
+        ("savepoint", *TARGET, job, "/proc/none"),
+        ("stop", *TARGET, "-p", "/proc/none", job),
+        ("cancel", *TARGET, "-s", "/proc/none", job),
+        ("savepoint", *OWN, job, "--savepoint-dir", "/proc/none"),
+        ("stop", *OWN, job, "--savepoint-dir", "/proc/none"),
+    ):
+        done = await kubeflink(*words)
+
+        assert done.code == 1
+        assert "Failed to create savepoint directory" in done.err
+        assert len(done.err.splitlines()) <= 3
+        assert await session.job(job).state() == "RUNNING"
+
+
+@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
+async def test_a_savepoint_that_is_not_there(kubeflink: Shell, world: tuple[str, ...]) -> None:
+    done = await kubeflink("run", *world, "-s", "/proc/none/savepoint-1", *jar(*BOUNDED))
+
+    assert done.code == 1
+    assert "Cannot find checkpoint or savepoint" in done.err
+    assert len(done.err.splitlines()) <= 8
+
+
+@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
+async def test_a_job_that_fails(kubeflink: Shell, world: tuple[str, ...]) -> None:
+    option = "-Drestart-strategy.type=none"
+
+    done = await kubeflink("run", *world, option, *jar(*FAILING))
+
+    assert done.code == 1
+    assert "FAILED: ArithmeticException: / by zero" in done.err
+
+
+# --- options that go with a job, requests that are taken up again ------------------------------
+
+
+async def test_options_of_the_job_go_with_it(kubeflink: Shell, session: SessionCluster) -> None:
+    for world in (OWN, TARGET):
+        done = await kubeflink.succeed("run", *world, "-Dpipeline.name=a b", *jar(*BOUNDED))
+
+        assert (await session.job(done.job).details()).name == "a b"
+
+
+async def test_a_request_is_taken_up_again(
+    kubeflink: Shell, session: SessionCluster, tmp_path: Path
+) -> None:
+    doomed = await submit_endless(session)
+    where = ("--savepoint-dir", str(tmp_path))
+    begun = (await kubeflink.succeed("stop", *OWN, doomed, *where, "--no-wait", "-o", "json")).json
+    again = ("stop", *OWN, doomed, "--trigger-id", begun["trigger_id"], "-o", "json")
+
+    first = (await kubeflink.succeed(*again)).json
+    second = (await kubeflink.succeed(*again)).json
+
+    assert first == second
+    assert first["trigger_id"] == begun["trigger_id"]
+    assert len(os.listdir(tmp_path)) == 1
+    await has_state(session, doomed, "FINISHED")
+
+
+async def test_lists_by_kind(kubeflink: Shell, job: str) -> None:
+    ended = (await kubeflink.succeed("run", *OWN, *jar(*BOUNDED))).job
+
+    async def listed(*flags: str) -> set[str]:
+        found = (await kubeflink.succeed("list", *OWN, *flags, "-o", "json")).json
+        return {each["jid"] for each in found} & {job, ended}
+
+    assert await listed() == await listed("-r") == {job}
+    assert await listed("-s") == set()
+    assert await listed("-a") == {job, ended}
+
+
+async def test_what_was_done_as_json(kubeflink: Shell, session: SessionCluster) -> None:
+    doomed = await submit_endless(session)
+
+    taken = (await kubeflink.succeed("checkpoint", *OWN, doomed, "-o", "json")).json
+    ended = (await kubeflink.succeed("cancel", *OWN, doomed, "-o", "json")).json
+
+    assert taken["checkpoint_id"] > 0
+    assert ended == {"job_id": doomed, "state": "CANCELED"}
+
+
+# --- Ctrl-C ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [(("run", *OWN), "RUNNING"), (("run", *TARGET), "RUNNING"), (("run", *TARGET, "-sae"), None)],
+    ids=["own", "flink", "flink with -sae"],
+)
+async def test_ctrl_c_without_a_terminal(
+    kubeflink: Shell, session: SessionCluster, words: tuple[str, ...], state: str | None
+) -> None:
+    async with kubeflink.started(*words, *jar(*ENDLESS)) as process:
+        job = (await line_with(process.stdout, "Job has been submitted")).split()[-1]
+        await has_state(session, job, "RUNNING")
+        await asyncio.sleep(1)  # the line comes before the following begins
+        interrupt(process)
+        done = await ended(process)
+
+    assert done.code == 130
+    assert "Traceback" not in done.err
+    assert job in done.err
+    if state is None:
+        await has_state(session, job, "CANCELED")
+    else:
+        assert await session.job(job).state() == state
+        await session.job(job).cancel()
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"), [(b"y\n", "CANCELED"), (b"\n", "RUNNING"), (b"\x03", "RUNNING")]
+)
+async def test_ctrl_c_on_a_terminal_asks(
+    kubeflink: Shell, session: SessionCluster, answer: bytes, state: str
+) -> None:
+    leader, follower = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "kubeflink", "run", *OWN, *jar(*ENDLESS)),
+        stdin=follower, stdout=follower, stderr=follower, start_new_session=True,
+        env={**kubeflink.env, "TERM": "xterm"}, preexec_fn=_take_terminal,
+    )  # fmt: skip
+    os.close(follower)
+    screen = Screen(leader)
+    try:
+        job = (await screen.until(r"JobID ([0-9a-f]{32})"))[1]
+        await screen.until("RUNNING")
+        os.write(leader, b"\x03")
+        await screen.until(rf"Cancel job {job}\?")
+        os.write(leader, answer)
+        assert await asyncio.wait_for(process.wait(), JVM_SECONDS) == 130
+    finally:
+        screen.close()
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    await has_state(session, job, state)
+    if state == "RUNNING":
+        await session.job(job).cancel()
+
+
+def _take_terminal() -> None:
+    """In the child: make its standard input its controlling terminal, as a shell would."""
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Screen:
+    """What a program writes on a pseudo terminal."""
+
+    def __init__(self, leader: int) -> None:
+        self._leader = leader
+        self._text = ""
+        self._grown = asyncio.Event()
+        asyncio.get_running_loop().add_reader(leader, self._read)
+
+    def _read(self) -> None:
+        try:
+            self._text += os.read(self._leader, 65536).decode(errors="replace")
+        except OSError:  # the other side is closed
+            asyncio.get_running_loop().remove_reader(self._leader)
+        self._grown.set()
+
+    async def until(self, pattern: str) -> re.Match[str]:
+        """Wait for a text."""
+        async with asyncio.timeout(JVM_SECONDS):
+            while (found := re.search(pattern, self._text)) is None:
+                self._grown.clear()
+                await self._grown.wait()
+        return found
+
+    def close(self) -> None:
+        """Close the terminal."""
+        asyncio.get_running_loop().remove_reader(self._leader)
+        os.close(self._leader)
+
+
+# --- a cluster that goes away ------------------------------------------------------------------
+
+
+async def test_a_cluster_that_goes_away_half_way(
+    kubeflink: Shell, kubernetes: EmbeddedCluster
+) -> None:
+    """The last test: it takes the session away."""
+    async with (
+        kubeflink.started("run", *OWN, *jar(*ENDLESS)) as own,
+        kubeflink.started("run", *TARGET, *jar(*ENDLESS)) as flinks,
+    ):
+        job = (await line_with(own.stdout, "Job has been submitted")).split()[-1]
+        await line_with(flinks.stdout, "Job has been submitted")
+        never_done = Fault(
+            path=REST + r"jobs/\w+/savepoints/", method="GET", status=503, times=None
+        )
+        with fault(kubernetes, never_done):
+            async with kubeflink.started("savepoint", *TARGET, job, "/tmp") as saving:
+                await line_with(saving.stdout, "Waiting for response")
+                await eventually(lambda: asyncio.sleep(0, never_done.struck), "it waits")
+                async with kubernetes.client() as client:
+                    await client.delete(objects.DEPLOYMENTS, "demo", "default")
+                saved, followed, attached = [await ended(each) for each in (saving, own, flinks)]
+
+    assert saved.code == 4
+    assert "The cluster demo went away before the savepoint" in saved.err
+    for done in (followed, attached):
+        assert done.code == 1
+        assert "is not known: the cluster demo went away" in done.err
+        assert "Traceback" not in done.err
