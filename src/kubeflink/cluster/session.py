@@ -10,6 +10,7 @@ whatever happened in between.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Self
 from kubeflink.cluster import deployment, endpoint, preflight, readiness
 from kubeflink.cluster.access import Connection, configured
 from kubeflink.cluster.cluster import FlinkCluster
-from kubeflink.errors import ClusterExistsError
+from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
