@@ -10,79 +10,30 @@ logs -p` shows.
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from kubeflink.apiserver.metadata import timestamp
 from kubeflink.errors import ConfigurationError
-from kubeflink.local.environment import ContainerConfigError
-from kubeflink.local.events import Kind
-from kubeflink.local.launch import ContainerPlace, ImageError, Launch, prepare_launch
+from kubeflink.local.logs import append_line, tail
 from kubeflink.local.node import Node
 from kubeflink.local.pod_status import ContainerView, terminated
-from kubeflink.local.processes import ContainerProcess, ProcessIdentity, spawn
-from kubeflink.local.state import read_json, write_json
-from kubeflink.local.volumes import MountError
+from kubeflink.local.processes import (
+    ContainerProcess,
+    ProcessIdentity,
+    ProcessRecord,
+    read_record,
+)
+from kubeflink.local.starting import ContainerFiles, ContainerStarter, PodHost
 from kubeflink.objects import JsonObject
 
-TAIL_BYTES = 2048
-"""How much of the log becomes the message of a container that failed, as in Kubernetes."""
-
-_RETRY_INITIAL = 0.1  # seconds, for what may be there in a moment
-_RETRY_MAXIMUM = 2.0
-_FIRST_PATIENCE = 1.0  # seconds without an event: Flink creates its ConfigMap after the Deployment
-
-
-class PodHost(Protocol):
-    """What a container needs of its pod."""
-
-    async def publish(self) -> None:
-        """Tell the API server what the containers are doing."""
-
-    async def tell(self, kind: Kind, reason: str, message: str) -> None:
-        """Record an event about the pod."""
-
-    async def place(self, container: JsonObject) -> ContainerPlace:
-        """The container's place, with the objects that it refers to as they are now."""
-
+log = logging.getLogger(__name__)
 
 ReadinessProbe = Callable[[], Awaitable[None]]
 """Returns when the container can serve; cancelled when it ends before."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerFiles:
-    """The files of a container on this machine."""
-
-    directory: Path
-
-    def log(self, start: int) -> Path:
-        """The output of this start (from 0)."""
-        return self.directory / f"{start}.log"
-
-    def exit_code(self, start: int) -> Path:
-        """Where the shim writes how this start ended."""
-        return self.directory / f"{start}.exit"
-
-    @property
-    def record(self) -> Path:
-        """The process of the last start."""
-        return self.directory / "process.json"
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """The process of a start, as it was written down; `time` in seconds since the epoch."""
-
-    identity: ProcessIdentity
-    start: int
-    time: float
 
 
 class Container:
@@ -103,9 +54,9 @@ class Container:
         self.files = files
         self._node = node
         self._host = host
-        self._container = container
         self._restart_policy = restart_policy
         self._becomes_ready = becomes_ready
+        self._starter = ContainerStarter(node, host, container, files, self._wait_for)
         self._process: ContainerProcess | None = None
         self._stopping: ContainerProcess | None = None
         self._failures = 0
@@ -168,91 +119,27 @@ class Container:
     async def _start_and_wait(self) -> int:
         self.view = self.view.waits("ContainerCreating")
         try:
-            launch = await self._prepare()
+            started = await self._starter.start(self.view.restarts, self._keep)
         except ConfigurationError as error:
             return await self._refused(error)
-        return await self._watch_over(await self._start(launch))
+        self.view = self.view.runs(timestamp(self._started), _container_id(started.identity))
+        await self._host.publish()
+        await self._host.tell("Normal", "Created", f"Created container: {self.name}")
+        await self._host.tell("Normal", "Started", f"Started container {self.name}")
+        return await self._watch_over(started)
 
-    async def _prepare(self) -> Launch:
-        """Everything a start needs, tried until it is there; only a bad configuration is final."""
-        delay, begun = _RETRY_INITIAL, time.monotonic()
-        while True:
-            try:
-                return prepare_launch(self._node, await self._host.place(self._container))
-            except MountError as error:
-                if time.monotonic() - begun > _FIRST_PATIENCE:
-                    await self._host.tell(
-                        "Warning", "FailedMount", f"MountVolume.SetUp failed: {error.message}"
-                    )
-            except ContainerConfigError as error:
-                await self._waits("CreateContainerConfigError", error.message)
-                await self._host.tell("Warning", "Failed", f"Error: {error.message}")
-            except ImageError as error:
-                delay = max(delay, self._node.back_off.initial)
-                await self._pull_failed(error, delay)
-                delay = min(delay * 2, self._node.back_off.maximum)
-                continue
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _RETRY_MAXIMUM)
-
-    async def _pull_failed(self, error: ImageError, delay: float) -> None:
-        await self._waits("ErrImagePull", error.message)
-        await self._host.tell("Warning", "Failed", error.message[:1].upper() + error.message[1:])
-        await self._host.tell("Warning", "Failed", "Error: ErrImagePull")
-        await asyncio.sleep(delay / 2)
-        message = f'Back-off pulling image "{self.view.image}": ErrImagePull: {error.message}'
-        await self._waits("ImagePullBackOff", message)
-        await self._host.tell("Normal", "BackOff", f'Back-off pulling image "{self.view.image}"')
-        await asyncio.sleep(delay / 2)
+    def _keep(self, process: ContainerProcess, started: float) -> None:
+        """The process is ours from the moment on at which it is let go."""
+        self._process, self._started = process, started
 
     async def _refused(self, error: ConfigurationError) -> int:
         """Flink's scripts would print this and exit, before there is a JVM."""
-        self.files.directory.mkdir(parents=True, exist_ok=True)
-        with self.files.log(self.view.restarts).open("a", encoding="utf-8") as log:
-            log.write(f"[ERROR] Could not start Flink: {error}\n")
-        now = timestamp(time.time())
+        append_line(self.files.log(self.view.restarts), f"[ERROR] Could not start Flink: {error}")
+        self._started = time.time()
+        now = timestamp(self._started)
         self.view = self.view.ended(terminated(1, now, now, "", error.message))
         await self._host.publish()
         return 1
-
-    async def _start(self, launch: Launch) -> ContainerProcess:
-        start = self.view.restarts
-        gate = spawn(
-            launch.command,
-            environment=launch.environment,
-            directory=launch.directory,
-            log=self.files.log(start),
-            exit_file=self.files.exit_code(start),
-        )
-        # Nothing between here and the opened gate awaits: it happens as a whole or not at all.
-        try:
-            process = gate.process
-            self._started = time.time()
-            self._write_record(process.identity, start)
-            if self._node.guardian is not None:
-                self._node.guardian.watch(process.identity)
-            self._process = process
-            gate.open()
-        finally:
-            gate.close()
-        self.view = self.view.runs(timestamp(self._started), _container_id(process.identity))
-        await self._host.publish()
-        image = self.view.image
-        await self._host.tell("Normal", "Pulled", f'Container image "{image}" already present')
-        await self._host.tell("Normal", "Created", f"Created container: {self.name}")
-        await self._host.tell("Normal", "Started", f"Started container {self.name}")
-        return process
-
-    def _write_record(self, identity: ProcessIdentity, start: int) -> None:
-        write_json(
-            self.files.record,
-            {
-                "pid": identity.pid,
-                "started": identity.started,
-                "start": start,
-                "time": self._started,
-            },
-        )
 
     # Running and ending.
 
@@ -262,7 +149,9 @@ class Container:
             code = await process.wait()
         finally:
             probe.cancel()
-            await asyncio.gather(probe, return_exceptions=True)
+            (failure,) = await asyncio.gather(probe, return_exceptions=True)
+        if isinstance(failure, Exception):
+            log.error("readiness of %s", self.name, exc_info=failure)
         self._process = None
         self._end(process, code)
         await self._host.publish()
@@ -346,47 +235,17 @@ class Container:
         await self._host.publish()
         return await self._watch_over(process)
 
-    def _record(self) -> _Record | None:
-        record = read_json(self.files.record)
-        if record is None:
-            return None
-        identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
-        return _Record(identity, int(record["start"]), float(record["time"]))
+    def _record(self) -> ProcessRecord | None:
+        return read_record(self.files.record)
 
-    def _adopted(self, record: _Record) -> ContainerProcess:
+    def _adopted(self, record: ProcessRecord) -> ContainerProcess:
         exit_file = self.files.exit_code(record.start)
         return ContainerProcess(record.identity, exit_file, is_child=False)
 
-    async def _waits(self, reason: str, message: str) -> None:
+    async def _wait_for(self, reason: str, message: str) -> None:
         self.view = self.view.waits(reason, message)
         await self._host.publish()
 
 
 def _container_id(identity: ProcessIdentity) -> str:
     return f"process://{identity.pid}"
-
-
-def tail(log: Path, size: int = TAIL_BYTES) -> str:
-    """The end of a log in whole lines."""
-    with _opened(log) as descriptor:
-        if descriptor is None:
-            return ""
-        length = os.fstat(descriptor).st_size
-        data = os.pread(descriptor, size, max(0, length - size))
-    text = data.decode("utf-8", "replace")
-    if length > size:
-        text = text.partition("\n")[2] or text
-    return text.strip()
-
-
-@contextmanager
-def _opened(log: Path) -> Iterator[int | None]:
-    try:
-        descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -12,7 +12,7 @@ from typing import Literal
 from kubeflink import objects
 from kubeflink.apiserver.metadata import timestamp
 from kubeflink.apiserver.store import Store, modify
-from kubeflink.errors import ConflictError, ForbiddenError, NotFoundError
+from kubeflink.errors import ConflictError, ForbiddenError, LocalError, NotFoundError
 from kubeflink.objects import JsonObject
 
 Kind = Literal["Normal", "Warning"]
@@ -29,7 +29,7 @@ class EventRecorder:
         self._names: dict[tuple[str, str, str], str] = {}
 
     async def record(self, obj: JsonObject, kind: Kind, reason: str, message: str) -> None:
-        """Tell it. An object whose namespace is going away has nobody to tell it to."""
+        """Tell it, if it can be told: not where the namespace goes away or the disk is full."""
         key = (objects.uid_of(obj), reason, message)
         namespace = objects.namespace_of(obj) or "default"
         if key in self._names and await self._count_up(namespace, self._names[key]):
@@ -37,7 +37,7 @@ class EventRecorder:
         event = self._event(obj, namespace, kind, reason, message)
         try:
             await self._store.create(objects.EVENTS, namespace, event)
-        except (ForbiddenError, NotFoundError):
+        except (ForbiddenError, NotFoundError, LocalError):
             return
         if len(self._names) >= _REMEMBERED:
             self._names.clear()
@@ -50,7 +50,7 @@ class EventRecorder:
 
         try:
             await modify(self._store, objects.EVENTS, namespace, name, change)
-        except (NotFoundError, ConflictError):
+        except (NotFoundError, ConflictError, LocalError):
             return False
         return True
 

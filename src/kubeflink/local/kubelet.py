@@ -24,6 +24,8 @@ from kubeflink.objects import JsonObject
 
 log = logging.getLogger(__name__)
 
+_LOG_INTERVAL = 10.0  # seconds between two looks at the sizes of logs
+
 
 class Kubelet:
     """Runs all pods. A `PodBackend` of the API server."""
@@ -46,6 +48,7 @@ class Kubelet:
         """Follow the store until cancelled; the processes are left running."""
         self._remove_strays({objects.uid_of(pod) for pod in await self._pods()})
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._trim_logs(), name="log sizes")
             while True:
                 watch = self._store.watch(objects.PODS)
                 try:
@@ -54,6 +57,12 @@ class Kubelet:
                             self._on_event(group, event.type == "DELETED", event.object)
                 except GoneError:
                     self._remove_missing(group, await self._pods())
+
+    async def _trim_logs(self) -> None:
+        while True:
+            await asyncio.sleep(_LOG_INTERVAL)
+            for worker in list(self._workers.values()):
+                worker.trim_logs()
 
     async def stop_everything(self, grace_seconds: float) -> None:
         """End all processes; to be called after `run` was cancelled."""

@@ -43,11 +43,12 @@ class ImageError(LocalError):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A process to be: its command line, environment and working directory."""
+    """A process to be. `description` says what stands for the container's image."""
 
     command: list[str]
     environment: dict[str, str]
     directory: Path
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,12 @@ def _flink_launch(
         host_network=place.pod["spec"].get("hostNetwork") is True,
         jvm_options=node.jvm_options,
     )
-    return Launch(java_command(expanded, launch), environment, place.directory / "work")
+    description = (
+        f'Image "{place.container.get("image", "")}" stands for Flink {home.version} '
+        f"on Java {node.java.feature} of this machine"
+    )
+    command = java_command(expanded, launch)
+    return Launch(command, environment, place.directory / "work", description)
 
 
 def _configuration_path(container: JsonObject) -> str:
@@ -157,7 +163,12 @@ def _plain_launch(node: Node, place: ContainerPlace, words: list[str], mounts: M
             f'failed to pull image "{image}": the embedded Kubernetes runs containers as processes '
             f"of this machine, which has {wanted}"
         )
-    return Launch([executable, *command[1:]], environment, _working_directory(place, paths))
+    return Launch(
+        [executable, *command[1:]],
+        environment,
+        _working_directory(place, paths),
+        f'Image "{place.container.get("image", "")}" stands for {executable} of this machine',
+    )
 
 
 def _working_directory(place: ContainerPlace, paths: PathMap) -> Path:

@@ -29,6 +29,8 @@ async def read_log(
         goes_on = is_growing is not None and is_growing()
         if position is None:
             position = _start(path, tail_lines)
+        if position is not None and _was_cut(path, position):
+            position = 0
         while position is not None and (chunk := _read(path, position, left)):
             position += len(chunk)
             left = None if left is None else left - len(chunk)
@@ -43,6 +45,10 @@ def _start(path: Path, tail_lines: int | None) -> int | None:
     if not path.exists():
         return None
     return 0 if tail_lines is None else _start_of_tail(path, tail_lines)
+
+
+def _was_cut(path: Path, position: int) -> bool:
+    return path.stat().st_size < position
 
 
 def _read(path: Path, position: int, limit: int | None) -> bytes:
@@ -79,3 +85,45 @@ def _start_of_tail(path: Path, lines: int) -> int:
                     return position + found + 1
                 end = found
     return 0
+
+
+TAIL_BYTES = 2048
+"""How much of the log becomes the message of a container that failed, as in Kubernetes."""
+
+LOG_LIMIT = 64 * 1024 * 1024
+"""Bytes after which a log is cut, so that a job that prints without end does not fill the disk."""
+
+
+def tail(path: Path, size: int = TAIL_BYTES) -> str:
+    """The end of a log in whole lines; empty where there is no log."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        length = file.seek(0, os.SEEK_END)
+        file.seek(max(0, length - size))
+        text = file.read().decode("utf-8", "replace")
+    if length > size:
+        text = text.partition("\n")[2] or text
+    return text.strip()
+
+
+def append_line(path: Path, line: str) -> None:
+    """Write a line of our own into a container's log."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def trim(path: Path, limit: int = LOG_LIMIT) -> bool:
+    """Cut a log that has grown beyond the limit down to its last quarter; whether that was done.
+
+    The process goes on writing to the same file, at its end (the log is opened for appending); what
+    it writes in the very moment of the cut may stand before the lines that are kept.
+    """
+    if not path.exists() or path.stat().st_size <= limit:
+        return False
+    kept = tail(path, limit // 4).encode()
+    os.truncate(path, 0)
+    with path.open("ab") as file:
+        file.write(b"[the older lines were dropped: the log had grown too large]\n" + kept + b"\n")
+    return True

@@ -22,13 +22,16 @@ from kubeflink.apiserver.metadata import timestamp
 from kubeflink.apiserver.store import Store, modify
 from kubeflink.errors import ConflictError, NotFoundError
 from kubeflink.local.command import FlinkScript, container_words, find_script
-from kubeflink.local.containers import Container, ContainerFiles
+from kubeflink.local.containers import Container
 from kubeflink.local.environment import ContainerConfigError, referenced_objects
 from kubeflink.local.events import EventRecorder, Kind
 from kubeflink.local.launch import ContainerPlace
+from kubeflink.local.logs import trim
 from kubeflink.local.node import NODE_NAME, Node, why_it_does_not_fit
 from kubeflink.local.pod_status import ContainerView, pod_status, unschedulable, view_of_status
 from kubeflink.local.seats import Seats
+from kubeflink.local.starting import ContainerFiles
+from kubeflink.local.watching import until_written
 from kubeflink.objects import JsonObject
 
 ReadinessOf = Callable[[JsonObject, JsonObject], Awaitable[None]]
@@ -75,6 +78,12 @@ class PodWorker:
             if each.name == container:
                 return each.view
         return None
+
+    def trim_logs(self) -> None:
+        """Cut the logs of running containers that have grown too large."""
+        for container in (*self._init, *self._main):
+            if container.group is not None:
+                trim(container.files.log(container.view.restarts))
 
     def groups(self) -> list[int]:
         """The process groups that run for this pod."""
@@ -152,7 +161,9 @@ class PodWorker:
 
         name, namespace = objects.name_of(self.pod), objects.namespace_of(self.pod)
         try:
-            self.pod = await modify(self._context.store, objects.PODS, namespace, name, bind)
+            self.pod = await until_written(
+                lambda: modify(self._context.store, objects.PODS, namespace, name, bind)
+            )
         except NotFoundError:
             return False
         await self.tell(
@@ -226,13 +237,15 @@ class PodWorker:
             return {**pod, "status": make(pod)} if objects.uid_of(pod) == uid else pod
 
         try:
-            written = await modify(
-                self._context.store,
-                objects.PODS,
-                objects.namespace_of(self.pod),
-                objects.name_of(self.pod),
-                change,
-                subresource="status",
+            written = await until_written(
+                lambda: modify(
+                    self._context.store,
+                    objects.PODS,
+                    objects.namespace_of(self.pod),
+                    objects.name_of(self.pod),
+                    change,
+                    subresource="status",
+                )
             )
         except NotFoundError:
             return  # The watch will tell.
@@ -292,7 +305,9 @@ class PodWorker:
         namespace, name = objects.namespace_of(self.pod), objects.name_of(self.pod)
         try:
             options = DeleteOptions(grace_period=0, uid=uid)
-            await self._context.store.delete(objects.PODS, namespace, name, options)
+            await until_written(
+                lambda: self._context.store.delete(objects.PODS, namespace, name, options)
+            )
         except (NotFoundError, ConflictError):
             return  # Deleted by force, and perhaps made anew.
 

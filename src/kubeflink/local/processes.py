@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflink.errors import LocalError
-from kubeflink.local.state import disk_errors, read_json
+from kubeflink.local.state import disk_errors, read_json, write_json
 
 UNKNOWN_EXIT_CODE = 137
 """What Kubernetes reports for a container that vanished without telling how it ended."""
@@ -213,7 +213,10 @@ def spawn(
     log: Path,
     exit_file: Path,
 ) -> Gate:
-    """Start the command behind its gate, output appended to `log`."""
+    """Start the command behind its gate, output appended to `log`.
+
+    Raises `LocalError` when the system has no more processes, files or disk.
+    """
     exit_file.unlink(missing_ok=True)
     reader, writer = os.pipe()
     try:
@@ -229,6 +232,9 @@ def spawn(
                 ],
                 setsid=True,
             )
+    except OSError as error:
+        os.close(writer)
+        raise LocalError(f"Cannot start {command[0]}: {error.strerror}") from error
     except BaseException:
         os.close(writer)
         raise
@@ -281,14 +287,45 @@ class Guardian:
         os.waitpid(self._pid, 0)
 
 
-def kill_recorded(records: Iterable[Path]) -> int:
-    """Kill the processes in these records (see `containers`) that still live; their number."""
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """What is written down of a container's last start, for the servers that come after.
+
+    `start` is the number of the start, from 0, `time` when it was, in seconds since the epoch.
+    """
+
+    identity: ProcessIdentity
+    start: int
+    time: float
+
+    def write(self, path: Path) -> None:
+        """Put it there in one step; `LocalError` when the disk is full."""
+        write_json(
+            path,
+            {
+                "pid": self.identity.pid,
+                "started": self.identity.started,
+                "start": self.start,
+                "time": self.time,
+            },
+        )
+
+
+def read_record(path: Path) -> ProcessRecord | None:
+    """The record in this file; None when there is none."""
+    found = read_json(path)
+    if found is None:
+        return None
+    identity = ProcessIdentity(int(found["pid"]), str(found["started"]))
+    return ProcessRecord(identity, int(found["start"]), float(found["time"]))
+
+
+def kill_recorded(paths: Iterable[Path]) -> int:
+    """Kill the processes in these records that still live; returns their number."""
     killed = 0
-    for path in records:
-        record = read_json(path)
-        if record is not None:
-            identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
-            if identity.is_alive():
-                identity.signal(signal.SIGKILL)
-                killed += 1
+    for path in paths:
+        record = read_record(path)
+        if record is not None and record.identity.is_alive():
+            record.identity.signal(signal.SIGKILL)
+            killed += 1
     return killed

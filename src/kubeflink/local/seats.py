@@ -45,9 +45,13 @@ class Seats:
 
     def stand_up(self, pod: JsonObject) -> None:
         """The pod has ended."""
-        if self._sitting.get(seat_of(pod)) == objects.uid_of(pod):
-            del self._sitting[seat_of(pod)]
+        seat = seat_of(pod)
+        if self._sitting.get(seat) == objects.uid_of(pod):
+            del self._sitting[seat]
             self._changed.set()
+            if _deployment_of(pod) is None:
+                # A seat of its own, which nobody will ever take again.
+                self._release(f"{seat} ")
 
     def ports(self, pod: JsonObject) -> Mapping[str, int]:
         """The ports of the pod's seat by name; empty before it first sat down."""
@@ -57,23 +61,21 @@ class Seats:
 
     def abolish(self, deployment: JsonObject) -> None:
         """The Deployment is gone: its ports are free for others."""
-        prefix = f"pod {objects.namespace_of(deployment)}/{objects.name_of(deployment)}/"
+        self._release(f"pod {objects.namespace_of(deployment)}/{objects.name_of(deployment)}/")
+
+    def _release(self, prefix: str) -> None:
         self._book.release([seat for seat in self._book.seats() if seat.startswith(prefix)])
 
 
 def seat_of(pod: JsonObject) -> str:
     """The seat's name in the port book; a pod without a Deployment has one of its own."""
     number = objects.annotations_of(pod).get(SEAT_ANNOTATION, "0")
-    owner = next(
-        (
-            ref["name"]
-            for ref in pod["metadata"].get("ownerReferences") or ()
-            if _is_deployment(ref)
-        ),
-        objects.name_of(pod),
-    )
+    owner = _deployment_of(pod) or objects.name_of(pod)
     return f"pod {objects.namespace_of(pod)}/{owner}/{number}"
 
 
-def _is_deployment(reference: JsonObject) -> bool:
-    return bool(reference["kind"] == "Deployment")
+def _deployment_of(pod: JsonObject) -> str | None:
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference["kind"] == "Deployment":
+            return str(reference["name"])
+    return None

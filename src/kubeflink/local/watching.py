@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from kubeflink.apiserver.store import Store
-from kubeflink.errors import GoneError, KubeflinkError
+from kubeflink.errors import GoneError, KubeflinkError, LocalError
 from kubeflink.objects import Resource
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -65,3 +68,18 @@ async def _notice(store: Store, resource: Resource, changed: asyncio.Event) -> N
                 changed.set()
         except GoneError:
             changed.set()  # Too slow for the history: everything may be different.
+
+
+async def until_written(write: Callable[[], Awaitable[T]]) -> T:
+    """Do a write to the store, again and again for as long as its journal cannot take it.
+
+    That is a full disk; nothing is lost but time, and what has to be told is told when it can be.
+    """
+    delay = _RETRY_INITIAL
+    while True:
+        try:
+            return await write()
+        except LocalError as error:
+            log.warning("%s", error)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, _RETRY_MAXIMUM)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubeflink.local.containers import tail
-from kubeflink.local.logs import read_log
+from kubeflink.local.logs import read_log, tail, trim
 
 
 async def content(path: Path, **options: int) -> bytes:
@@ -64,3 +63,30 @@ def test_the_tail_of_a_log_begins_with_a_whole_line(tmp_path: Path) -> None:
     assert tail(path, 20) == "second line\nthird"
     assert tail(path) == "first line\nsecond line\nthird"
     assert tail(tmp_path / "none") == ""
+
+
+def test_a_log_that_grew_too_large_keeps_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(b"%07d\n" % number for number in range(1000)))
+    assert not trim(path, 8000)
+    assert trim(path, 4000)
+    lines = path.read_text().splitlines()
+    assert path.stat().st_size < 1200
+    assert lines[-1] == "0000999"
+    assert not trim(path, 4000)
+    assert not trim(tmp_path / "none", 0)
+
+
+async def test_a_follower_sees_what_comes_after_a_cut(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("old line\n" * 100)
+    states = iter([True, True, False])
+
+    def is_growing() -> bool:
+        state = next(states)
+        if not state:
+            path.write_text("new\n")
+        return state
+
+    seen = b"".join([chunk async for chunk in read_log(path, is_growing=is_growing)])
+    assert seen.endswith(b"old line\nnew\n")
