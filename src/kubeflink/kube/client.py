@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kubeflink import errors, objects
-from kubeflink.kube import streams
+from kubeflink.kube import status, streams
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.creation import is_creation_of
 from kubeflink.kube.exchange import DEFAULT_LIMITS, Exchange, Limits, Trail
@@ -175,7 +175,7 @@ class KubeClient:
         """One object."""
         call = self._call("get", resource, namespace, name)
         response = await self.exchange.send(call, lambda: self._prepare("get", call))
-        return _object(response)
+        return self._object(response, call)
 
     async def list(
         self,
@@ -202,9 +202,12 @@ class KubeClient:
             response = await self.exchange.send(
                 call, lambda: self._prepare("list", call, parameters)
             )
-            page = _object(response)
-            metadata = page.get("metadata") or {}
-            items += ({**kind, **item} for item in page.get("items") or ())
+            page = self._object(response, call)
+            metadata = objects.metadata(page)
+            found = page.get("items") or []
+            if not isinstance(found, list) or not all(map(_is_object, found)):
+                raise status.foreign(call, self.access)
+            items += ({**kind, **item} for item in found)
             if not metadata.get("continue"):
                 return ObjectList(tuple(items), str(metadata.get("resourceVersion", "")))
             parameters["continue"] = metadata["continue"]
@@ -232,7 +235,7 @@ class KubeClient:
             if not is_creation_of(obj, found, since=since):
                 raise
             return found
-        return _object(response)
+        return self._object(response, call)
 
     async def replace(
         self, obj: JsonObject, namespace: str | None = None, *, dry_run: bool = False
@@ -242,7 +245,7 @@ class KubeClient:
         response = await self.exchange.send(
             call, lambda: self._prepare("put", call, dry_run_parameter(dry_run), obj)
         )
-        return _object(response)
+        return self._object(response, call)
 
     async def patch(
         self,
@@ -269,7 +272,7 @@ class KubeClient:
             lambda: self._prepare("patch", call, parameters, body, headers),
             idempotent=kind != "json",
         )
-        return _object(response)
+        return self._object(response, call)
 
     async def delete(
         self,
@@ -417,9 +420,12 @@ class KubeClient:
             response = await self.exchange.send(
                 asking, lambda: self._prepare("post", asking, obj=review)
             )
-        except (errors.NotFoundError, errors.ForbiddenError):
+        except errors.ApiStatusError as error:
+            if error.code not in (403, 404):
+                raise
             return None
-        return bool((_object(response).get("status") or {}).get("allowed"))
+        answer = self._object(response, asking).get("status")
+        return bool(answer.get("allowed")) if isinstance(answer, dict) else None
 
     # Requests
 
@@ -472,6 +478,18 @@ class KubeClient:
             headers=headers,
         )
 
+    def _object(self, response: httpx2.Response, call: Call) -> JsonObject:
+        """The object or list in an answer; `ApiUnreachableError` if something else answered."""
+        import msgspec
+
+        try:
+            decoded: JsonObject = msgspec.json.decode(response.content)
+        except msgspec.DecodeError as error:
+            raise status.foreign(call, self.access) from error
+        if not _is_object(decoded):
+            raise status.foreign(call, self.access)
+        return decoded
+
     def _raw(self, method: str, call: Call, parameters: Mapping[str, Any]) -> Any:
         """A request for a subresource, which lightkube prepares for its own models only."""
         from lightkube.core.generic_client import BasicRequest
@@ -481,11 +499,11 @@ class KubeClient:
         return BasicRequest(method, path, params=dict(parameters))
 
 
-def _object(response: httpx2.Response) -> JsonObject:
-    import msgspec
-
-    decoded: JsonObject = msgspec.json.decode(response.content)
-    return decoded
+def _is_object(value: Any) -> bool:
+    """Whether a JSON value can be an object or a list of Kubernetes; items have no `kind`."""
+    if not isinstance(value, dict) or not ("kind" in value or "metadata" in value):
+        return False
+    return isinstance(value.get("metadata", {}), dict)
 
 
 def _event_time(event: JsonObject) -> str:

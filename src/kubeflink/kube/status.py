@@ -2,7 +2,9 @@
 
 The API server says what went wrong in a `Status` object. Its words are kept; around them goes what
 it does not say: which request this was, and what to do next. Proxies and load balancers in between
-answer with HTML or plain text, which is cut to one line.
+answer with HTML or plain text, which is cut to one line. Such an answer proves nothing about
+objects: a 404 without a `Status` is no `NotFoundError`, or a login page would make a cluster look
+as if it were gone.
 """
 
 from __future__ import annotations
@@ -34,6 +36,11 @@ ERROR_CLASSES: Mapping[int, type[errors.ApiStatusError]] = {
     422: errors.InvalidError,
     429: errors.TooManyRequestsError,
 }
+
+_SHOWN = 100
+"""Characters of an answer without a `Status`: enough to know the page, still one line."""
+
+FOREIGN_HINT = "Is the address right, and does a proxy or a login page stand in between?"
 
 _DENIED = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P<resource>[^"]*)"')
 
@@ -93,13 +100,19 @@ def error_of(
     text: str = "",
 ) -> errors.ApiStatusError:
     """The error for a `Status`, or for an answer without one."""
+    if status is None:
+        words = _first_line(text)
+        message, hint = _unexplained(code, words, call, access)
+    else:
+        words = str(status.get("message") or "")
+        message, hint = _explained(code, words, call, access)
+    kind = ERROR_CLASSES.get(code) or (errors.ServerError if code >= 500 else errors.ApiStatusError)
+    if status is None and kind is errors.NotFoundError:
+        kind = errors.ApiStatusError
     status = status or {}
-    words = str(status.get("message") or "") or _first_line(text)
-    message, hint = _explained(code, words, call, access)
     details = status.get("details")
     if retry_after is None and isinstance(details, dict) and details.get("retryAfterSeconds"):
         retry_after = float(details["retryAfterSeconds"])
-    kind = ERROR_CLASSES.get(code) or (errors.ServerError if code >= 500 else errors.ApiStatusError)
     return kind(
         message,
         code=code,
@@ -123,6 +136,29 @@ def _explained(code: int, words: str, call: Call, access: ClusterAccess) -> tupl
     if code in (404, 409, 410, 422) and words:
         return words, None
     return f"Cannot {call}: the API server answered {code}{said}", None
+
+
+def _unexplained(
+    code: int, words: str, call: Call, access: ClusterAccess
+) -> tuple[str, str | None]:
+    """Message and hint for an answer without a `Status`."""
+    if code == 401:
+        return _explained(code, words, call, access)
+    said = f": {words}" if words else ""
+    if code in (429, *range(500, 600)):  # load balancers say this for a server that is away
+        return f"Cannot {call}: {access.server} answered {code}{said}", None
+    return (
+        f"Cannot {call}: {access.server} answered {code}, not as an API server does{said}",
+        FOREIGN_HINT,
+    )
+
+
+def foreign(call: Call, access: ClusterAccess) -> errors.ApiUnreachableError:
+    """The error for an answer that is a success by its code, and not Kubernetes' by its body."""
+    return errors.ApiUnreachableError(
+        f"Cannot {call}: the answer of {access.server} is not from an API server",
+        hint=FOREIGN_HINT,
+    )
 
 
 def _forbidden(words: str, call: Call) -> tuple[str, str | None]:
@@ -254,4 +290,5 @@ def _chain(error: BaseException) -> Any:
 
 def _first_line(text: str) -> str:
     stripped = re.sub(r"<[^>]*>", " ", text).strip()
-    return " ".join(stripped.split())[:200]
+    line = " ".join(stripped.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

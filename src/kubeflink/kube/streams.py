@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
-from kubeflink import errors
 from kubeflink.kube import status
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.exchange import Exchange
@@ -96,12 +95,10 @@ def event(line: bytes, call: Call, access: ClusterAccess) -> WatchEvent:
     try:
         decoded: Any = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        raise errors.ApiUnreachableError(
-            f"The answer to {call} is not from an API server", hint="Is there a proxy in between?"
-        ) from error
+        raise status.foreign(call, access) from error
     found = decoded.get("object") if isinstance(decoded, dict) else None
     if not isinstance(found, dict):
-        raise errors.ApiUnreachableError(f"The answer to {call} is no stream of events")
+        raise status.foreign(call, access)
     if decoded.get("type") == "ERROR":
         raise status.error_of(int(found.get("code") or 500), found, call, access)
     return WatchEvent(str(decoded.get("type")), found)

@@ -415,7 +415,67 @@ async def test_an_answer_of_something_else_is_cut_to_a_line(
     with pytest.raises(errors.ApiStatusError) as caught:
         await client.get(objects.PODS, "a")
 
-    assert caught.value.message.endswith("answered 418: Blocked by the gateway")
+    assert caught.value.message.endswith(
+        f"{stub.url} answered 418, not as an API server does: Blocked by the gateway"
+    )
+
+
+@pytest.mark.parametrize("code", [302, 403, 404, 409, 410, 422])
+async def test_an_answer_without_a_status_proves_nothing_about_an_object(
+    client: KubeClient, stub: ApiStub, code: int
+) -> None:
+    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        text = f"<html><title>Log in</title>{'<p>Welcome to the portal</p>' * 100}</html>"
+        return web.Response(status=code, text=text, content_type="text/html")
+
+    stub.faults = [("*", page)]
+
+    with pytest.raises(errors.ApiStatusError) as caught:
+        await client.get(objects.PODS, "a")
+
+    assert not isinstance(caught.value, errors.NotFoundError)
+    assert caught.value.code == code
+    assert len(str(caught.value).splitlines()) <= 3
+    assert len(caught.value.message) < 300
+    assert "not as an API server does: Log in" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Log in</html>",
+        b"",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"{}",
+        b'{"kind":',
+        b"\xff\xfe",
+        b'{"kind": "PodList", "metadata": [], "items": []}',
+        b'{"kind": "PodList", "metadata": {}, "items": "none"}',
+        b'{"kind": "PodList", "metadata": {}, "items": [null, 3]}',
+        b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": null}]}',
+    ],
+)
+async def test_a_success_of_something_else_is_no_answer(
+    client: KubeClient, stub: ApiStub, body: bytes
+) -> None:
+    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        return web.Response(body=body, content_type="application/json")
+
+    stub.faults = [("*", page)]
+
+    with pytest.raises(errors.ApiUnreachableError, match="is not from an API server"):
+        await client.list(objects.PODS)
+
+
+async def test_an_empty_list_may_come_without_items(client: KubeClient, stub: ApiStub) -> None:
+    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        return web.json_response({"kind": "PodList", "metadata": {}, "items": None})
+
+    stub.faults = [("*", page)]
+
+    assert (await client.list(objects.PODS)).items == ()
 
 
 async def test_an_address_where_nobody_listens(tmp_path: Path) -> None:
