@@ -88,6 +88,16 @@ class ClusterFiles:
     template: str | None = None
 
 
+def read_files(conf_dir: Path | None, template_dir: Path | None) -> ClusterFiles | None:
+    """What is mounted into a broker's pod; None without a configuration directory."""
+    if conf_dir is None:
+        return None
+    template = None if template_dir is None else template_dir / TEMPLATE_FILE
+    if template is None or not template.is_file():
+        return ClusterFiles(conf_dir)
+    return ClusterFiles(conf_dir, template.read_text(encoding="utf-8"))
+
+
 async def read_blueprint(
     client: KubeClient,
     cluster_id: str,

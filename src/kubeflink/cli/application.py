@@ -14,11 +14,13 @@ from kubeflink.cli import console, progress, tables
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.parameters import (
+    broker_option,
     connection_options,
     output_option,
     property_option,
     timeout_option,
     wait_option,
+    with_broker,
 )
 from kubeflink.cli.submission import PYTHON_SUFFIX, SQL_SUFFIX, read_statements
 from kubeflink.errors import UsageError, WaitTimeoutError
@@ -59,6 +61,7 @@ def app_command() -> None:
 @click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
 @click.option("--image", metavar="IMAGE", help="The container image.")
 @click.option("--flink-version", metavar="VERSION", help="The Flink version of the image.")
+@broker_option
 @wait_option
 @timeout_option(None, "for the end of the application")
 @click.option(
@@ -89,7 +92,7 @@ def start(invocation: Invocation, /, *, connection: Connection, name: str, **giv
     configuration, client = configured(
         connection,
         name,
-        options,
+        with_broker(options, given["broker"]),
         conf_dir=given["conf_dir"],
         flink_version=given["flink_version"] or invocation.flink_version,
         strict=invocation.strict,

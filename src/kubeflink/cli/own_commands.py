@@ -26,6 +26,7 @@ _SECTIONS = {
         "describe": ("describe", "Show a cluster, its pods, jobs and troubles"),
         "logs": ("logs", "Print the logs of a cluster"),
         "ui": ("ui", "Open Flink's web UI, or print its address"),
+        "broker": ("broker", "Give a JobManager its workers, so that it needs no rights itself"),
     },
     "Jobs": {
         "run": ("submission", "Run a program on a cluster"),

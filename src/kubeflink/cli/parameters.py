@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -107,6 +107,20 @@ def property_option(function: F) -> F:
         callback=lambda _ctx, _param, pairs: dict(pairs),
         help="An option of Flink's configuration; may be given many times.",
     )(function)
+
+
+broker_option = click.option(
+    "--broker/--no-broker",
+    default=None,
+    help="Give the JobManager its TaskManagers from a broker, and no right to make pods itself.",
+)
+
+
+def with_broker(options: Mapping[str, str], wanted: bool | None) -> Mapping[str, str]:
+    """The options with what `--broker` or `--no-broker` says; None leaves it to the options."""
+    from kubeflink.config.options import broker
+
+    return options if wanted is None else {**options, broker.ENABLED.key: str(wanted).lower()}
 
 
 def timeout_option(default: str | None, what: str) -> Callable[[F], F]:

@@ -10,12 +10,14 @@ import click
 from kubeflink.cli import console, progress, tables
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import (
+    broker_option,
     connected,
     connection_options,
     output_option,
     property_option,
     timeout_option,
     wait_option,
+    with_broker,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def session_command() -> None:
 @click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
 @click.option("--image", metavar="IMAGE", help="The container image.")
 @click.option("--flink-version", metavar="VERSION", help="The Flink version of the image.")
+@broker_option
 @wait_option
 @timeout_option("5m", "until the cluster is ready")
 @click.option(
@@ -57,6 +60,7 @@ def start(
     conf_dir: str | None,
     image: str | None,
     flink_version: str | None,
+    broker: bool | None,
     wait: bool,
     timeout: float,
     preflight: bool,
@@ -75,7 +79,7 @@ def start(
     configuration, client = configured(
         connection,
         name,
-        options,
+        with_broker(options, broker),
         conf_dir=conf_dir,
         flink_version=flink_version or invocation.flink_version,
         strict=invocation.strict,

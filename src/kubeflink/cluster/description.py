@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint, ownership, readiness, registration
+from kubeflink.cluster.brokers import broker_troubles, has_broker
 from kubeflink.cluster.diagnosis import Diagnosis, Observed
 from kubeflink.cluster.endpoint import Address
 from kubeflink.errors import (
@@ -121,6 +122,8 @@ async def describe(
         troubles.append(found)
     if overview is None and (told := await readiness.explain_running(client, cluster_id, where)):
         troubles.append(Diagnosis("log", f"Its log says: {told.sentence}", told.hint))
+    if has_broker(jobmanager.deployment):
+        troubles += await broker_troubles(client, cluster_id, where)
     return ClusterDescription(
         summary_of(jobmanager.deployment, workers),
         await _address(client, cluster_id, where),

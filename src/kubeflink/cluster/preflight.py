@@ -22,6 +22,9 @@ from kubeflink.objects import (
     DEPLOYMENTS,
     NAMESPACES,
     PODS,
+    ROLE_BINDINGS,
+    ROLES,
+    SECRETS,
     SERVICE_ACCOUNTS,
     SERVICES,
     JsonObject,
@@ -36,6 +39,13 @@ _CLIENT_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (
     ("create", SERVICES),
     ("create", CONFIG_MAPS),
     ("get", SERVICES),
+)
+
+_BROKER_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (("create", SECRETS),)
+_BROKER_ACCOUNT_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (
+    ("create", SERVICE_ACCOUNTS),
+    ("create", ROLES),
+    ("create", ROLE_BINDINGS),
 )
 
 SUBJECT_REVIEWS = Resource(
@@ -86,7 +96,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is going to be deployed, as far as it matters here."""
+    """What is going to be deployed, as far as it matters here.
+
+    With a broker, JobManager and TaskManagers need no rights; the broker's account is made with the
+    cluster, unless `broker_account` names one that exists.
+    """
 
     cluster_id: str
     namespace: str
@@ -94,10 +108,33 @@ class Plan:
     taskmanager_account: str = "default"
     high_availability: bool = False
     host_network: bool = False
+    has_broker: bool = False
+    broker_account: str | None = None
+
+    @property
+    def client_needs(self) -> tuple[tuple[str, Resource], ...]:
+        """What the deploying account has to be allowed."""
+        if not self.has_broker:
+            return _CLIENT_NEEDS
+        own = _BROKER_ACCOUNT_NEEDS if self.broker_account is None else ()
+        return (*_CLIENT_NEEDS, *_BROKER_NEEDS, *own)
+
+    @property
+    def accounts(self) -> dict[str, tuple[tuple[str, Resource], ...]]:
+        """What accounts that exist have to be allowed, by name."""
+        driver = jobmanager_needs(self.high_availability, self.host_network)
+        if self.has_broker:
+            return {} if self.broker_account is None else {self.broker_account: driver}
+        needs = {self.jobmanager_account: driver}
+        workers = taskmanager_needs(self.high_availability)
+        if workers and self.taskmanager_account != self.jobmanager_account:
+            needs[self.taskmanager_account] = workers
+        return needs
 
 
 def plan(configuration: Configuration) -> Plan:
     """What a configuration with a cluster id is about to deploy."""
+    from kubeflink.config.options import broker
     from kubeflink.config.options import kubernetes as k8s
     from kubeflink.spec.parameters import is_high_availability_on
 
@@ -108,22 +145,18 @@ def plan(configuration: Configuration) -> Plan:
         taskmanager_account=configuration.get(k8s.TASKMANAGER_SERVICE_ACCOUNT),
         high_availability=is_high_availability_on(configuration),
         host_network=configuration.get(k8s.HOSTNETWORK_ENABLED),
+        has_broker=configuration.get(broker.ENABLED),
+        broker_account=configuration.get(broker.SERVICE_ACCOUNT),
     )
 
 
 async def check(client: KubeClient, plan: Plan) -> tuple[Finding, ...]:
     """All that is wrong, the fatal first. Sends reads and access reviews, and changes nothing."""
-    accounts = {
-        plan.jobmanager_account: jobmanager_needs(plan.high_availability, plan.host_network),
-    }
-    workers = taskmanager_needs(plan.high_availability)
-    if workers and plan.taskmanager_account != plan.jobmanager_account:
-        accounts[plan.taskmanager_account] = workers
     questions = [
         _namespace(client, plan.namespace),
-        _own_rights(client, plan.namespace),
+        _own_rights(client, plan),
         leftovers(client, plan),
-        *(_account(client, plan.namespace, name, needs) for name, needs in accounts.items()),
+        *(_account(client, plan.namespace, name, needs) for name, needs in plan.accounts.items()),
     ]
     answers = await asyncio.gather(*questions)
     found = [finding for findings in answers for finding in findings]
@@ -141,15 +174,19 @@ async def _namespace(client: KubeClient, namespace: str) -> list[Finding]:
     return []
 
 
-async def _own_rights(client: KubeClient, namespace: str) -> list[Finding]:
+async def _own_rights(client: KubeClient, plan: Plan) -> list[Finding]:
+    needs = plan.client_needs
     answers = await asyncio.gather(
-        *(client.can_i(verb, resource, namespace) for verb, resource in _CLIENT_NEEDS)
+        *(client.can_i(verb, resource, plan.namespace) for verb, resource in needs)
     )
-    missing = [need for need, may in zip(_CLIENT_NEEDS, answers, strict=True) if may is False]
+    missing = [need for need, may in zip(needs, answers, strict=True) if may is False]
     if not missing:
         return []
     told = ", ".join(f"{verb} {resource.plural}" for verb, resource in missing)
-    return [Finding(f"You may not {told} in namespace {namespace}", "Ask for the ClusterRole edit")]
+    hint = "Ask for the ClusterRole edit"
+    if {resource for _, resource in missing} <= {ROLES, ROLE_BINDINGS}:
+        hint = "Ask for the ClusterRole admin, or name an account: kubeflink.broker.service-account"
+    return [Finding(f"You may not {told} in namespace {plan.namespace}", hint)]
 
 
 async def leftovers(client: KubeClient, plan: Plan) -> list[Finding]:
