@@ -19,6 +19,7 @@ from support.kubectl import LIMIT, binary
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SERVER = "exec python3 -m http.server 19201 --bind 127.0.0.1"
+CRASHES_ONCE = "test -e ../said && exec sleep 1000; echo first >../said; cat ../said; exit 1"
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -102,7 +103,7 @@ async def test_the_log_of_the_start_before(cluster: EmbeddedCluster) -> None:
                     "command": [
                         "sh",
                         "-c",
-                        "test -e ../said && exec sleep 1000; echo first >../said; cat ../said; exit 1",
+                        CRASHES_ONCE,
                     ],
                 }
             ]
