@@ -10,6 +10,7 @@ if it certainly did not arrive.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ import msgspec
 
 from kubeflink.errors import KubeflinkError, RestStatusError
 from kubeflink.rest import RETRY_SECONDS, failures
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -122,6 +125,10 @@ class Transport:
                 return outcome
             if loop.time() + pause > start + outcome.patience:
                 raise outcome.error
+            if pause == _FIRST_PAUSE:
+                logger.info(
+                    "%s; trying again for up to %.0f s", outcome.error.message, outcome.patience
+                )
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
