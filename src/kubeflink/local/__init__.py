@@ -13,6 +13,7 @@ Flink's own entrypoint, whose own driver asks this API server for TaskManager po
     volumes.py           ConfigMaps, Secrets, host paths and the like as directories
     environment.py       a container's environment, with its references resolved
     command.py           what the Flink image's scripts would do, as one java command line
+    brokers.py           containers that run kubeflink itself
     starting.py          from a container's description to its running process
     containers.py        one container of a pod, with its restarts
     pods.py              one pod, from its binding to its end

@@ -15,7 +15,7 @@ from kubeflink.local.command import HOST
 from kubeflink.local.events import EventRecorder
 from kubeflink.local.logs import read_log
 from kubeflink.local.node import NODE_NAME, Node
-from kubeflink.local.pods import PodContext, PodWorker, flink_script
+from kubeflink.local.pods import PodContext, PodWorker, seated_ports
 from kubeflink.local.processes import kill_recorded
 from kubeflink.local.readiness import Readiness
 from kubeflink.local.seats import Seats
@@ -172,14 +172,14 @@ class Kubelet:
     async def real_port(self, pod: JsonObject, port: int | str) -> int | None:
         """The port of 127.0.0.1 that stands for a port of the pod; None if there is none (yet).
 
-        A JobManager's ports are those of its seat. On the host network they are Flink's own, which
-        the JobManager writes into its Services; a name is looked up there. All other processes
-        listen where they say.
+        The ports of a JobManager or a broker are those of its seat. On the host network they are
+        Flink's own, which the JobManager writes into its Services; a name is looked up there. All
+        other processes listen where they say.
         """
         if pod["spec"].get("hostNetwork"):
             return port if isinstance(port, int) else await self._announced_port(pod, port)
         number = _number_of(pod, port)
-        seated = self._seats.ports(pod) if _is_jobmanager(pod) else {}
+        seated = self._seats.ports(pod) if _has_a_seat(pod) else {}
         for name, real in seated.items():
             if port == name or (number is not None and number == _number_of(pod, name)):
                 return real
@@ -228,9 +228,8 @@ def _key(pod: JsonObject) -> tuple[str, str]:
     return objects.namespace_of(pod) or "", objects.name_of(pod)
 
 
-def _is_jobmanager(pod: JsonObject) -> bool:
-    scripts = map(flink_script, pod["spec"]["containers"])
-    return any(script is not None and script.component == "jobmanager" for script in scripts)
+def _has_a_seat(pod: JsonObject) -> bool:
+    return any(map(seated_ports, pod["spec"]["containers"]))
 
 
 def _number_of(pod: JsonObject, port: int | str) -> int | None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubeflink import objects
 from kubeflink.errors import LocalError
+from kubeflink.local.brokers import is_broker, own_command, reachable
 from kubeflink.local.command import (
     FlinkLaunch,
     FlinkScript,
@@ -60,6 +61,8 @@ class ContainerPlace:
     pod_directory: Path
     objects: Mapping[tuple[Resource, str], JsonObject]
     ports: Mapping[str, int]
+    services: Mapping[str, str] = field(default_factory=dict)
+    """Where Services are on this machine, see `brokers.service_addresses`."""
 
     @property
     def directory(self) -> Path:
@@ -153,6 +156,8 @@ def _plain_launch(node: Node, place: ContainerPlace, words: list[str], mounts: M
     paths = PathMap((mount.path, mount.source) for mount in mounts.mounts)
     environment = _environment(place, _base_environment(node, place), paths)
     command = [paths.rewrite(expand(word, environment)) for word in words]
+    if is_broker(place.container):
+        command = own_command(command, place.ports)
     executable = shutil.which(command[0], path=environment.get("PATH")) if command else None
     if executable is None:
         image = place.container.get("image", "")
@@ -191,7 +196,8 @@ def _base_environment(node: Node, place: ContainerPlace) -> dict[str, str]:
 
 def _environment(place: ContainerPlace, base: Mapping[str, str], paths: PathMap) -> dict[str, str]:
     resolved = resolve_environment(place.pod, place.container, place.read, base)
-    return {
+    rewritten = {
         name: value if base.get(name) == value else paths.rewrite(value)
         for name, value in resolved.items()
     }
+    return reachable(rewritten, place.services)

@@ -21,7 +21,9 @@ from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.metadata import timestamp
 from kubeflink.apiserver.store import Store, modify
 from kubeflink.errors import ConflictError, NotFoundError
-from kubeflink.local.command import FlinkScript, container_words, find_script
+from kubeflink.local.brokers import PORT_NAMES as BROKER_PORT_NAMES
+from kubeflink.local.brokers import is_broker, service_addresses
+from kubeflink.local.command import PORT_NAMES, FlinkScript, container_words, find_script
 from kubeflink.local.containers import Container
 from kubeflink.local.environment import ContainerConfigError, referenced_objects
 from kubeflink.local.events import EventRecorder, Kind
@@ -265,11 +267,11 @@ class PodWorker:
                 found[resource, name] = await self._context.store.get(resource, namespace, name)
             except NotFoundError:
                 continue  # What needs it says so.
-        script = flink_script(container)
-        is_jobmanager = script is not None and script.component == "jobmanager"
-        takes_ports = is_jobmanager and not self.pod["spec"].get("hostNetwork")
-        ports = await self._context.seats.sit_down(self.pod) if takes_ports else {}
-        return ContainerPlace(self.pod, container, self.directory, found, ports)
+        names = () if self.pod["spec"].get("hostNetwork") else seated_ports(container)
+        ports = await self._context.seats.sit_down(self.pod, names) if names else {}
+        services = await self._context.store.list(objects.SERVICES, namespace)
+        addresses = service_addresses(services.items)
+        return ContainerPlace(self.pod, container, self.directory, found, ports, addresses)
 
     # Ending.
 
@@ -316,6 +318,14 @@ async def _stop_all(containers: Sequence[Container], grace_seconds: float) -> No
     async with asyncio.TaskGroup() as group:
         for container in containers:
             group.create_task(container.stop(grace_seconds), name=f"end of {container.name}")
+
+
+def seated_ports(container: JsonObject) -> tuple[str, ...]:
+    """The names of the ports for which the container needs real ones that stay."""
+    if is_broker(container):
+        return BROKER_PORT_NAMES
+    script = flink_script(container)
+    return PORT_NAMES if script is not None and script.component == "jobmanager" else ()
 
 
 def flink_script(container: JsonObject) -> FlinkScript | None:

@@ -1,4 +1,4 @@
-"""Seats: which ports a JobManager sits on, whoever it is.
+"""Seats: which ports a JobManager, or a broker, sits on, whoever it is.
 
 A seat belongs to a Deployment and one of its replicas. The pod that fills the replica sits there;
 when it is replaced, the next one does, after the first one has stood up, because two processes
@@ -9,9 +9,10 @@ JobManager.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kubeflink import objects
+from kubeflink.local.brokers import PORT_NAMES as BROKER_PORT_NAMES
 from kubeflink.local.command import PORT_NAMES
 from kubeflink.local.ports import POD_PORTS, PortBook
 from kubeflink.objects import JsonObject
@@ -28,16 +29,16 @@ class Seats:
         self._sitting: dict[str, str] = {}
         self._changed = asyncio.Event()
 
-    async def sit_down(self, pod: JsonObject) -> dict[str, int]:
+    async def sit_down(self, pod: JsonObject, names: Sequence[str] = PORT_NAMES) -> dict[str, int]:
         """Wait until the pod's seat is free and take it; its ports by their names.
 
-        To be called while the pod's own JobManager is not running.
+        To be called while the pod's own process is not running.
         """
         seat, uid = seat_of(pod), objects.uid_of(pod)
         while self._sitting.setdefault(seat, uid) != uid:
             self._changed.clear()
             await self._changed.wait()
-        return {name: self._book.assign(f"{seat} {name}", POD_PORTS) for name in PORT_NAMES}
+        return {name: self._book.assign(f"{seat} {name}", POD_PORTS) for name in names}
 
     def keep(self, pod: JsonObject) -> None:
         """The pod sits already: its process was adopted."""
@@ -56,7 +57,8 @@ class Seats:
     def ports(self, pod: JsonObject) -> Mapping[str, int]:
         """The ports of the pod's seat by name; empty before it first sat down."""
         seat = seat_of(pod)
-        found = {name: self._book.get(f"{seat} {name}") for name in PORT_NAMES}
+        names = (*PORT_NAMES, *BROKER_PORT_NAMES)
+        found = {name: self._book.get(f"{seat} {name}") for name in names}
         return {name: port for name, port in found.items() if port is not None}
 
     def abolish(self, deployment: JsonObject) -> None:
