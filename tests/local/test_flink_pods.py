@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -129,6 +130,36 @@ async def test_killed_processes_come_back_and_a_deleted_deployment_takes_all_wit
 
         assert groups
         await eventually(nothing_left, "objects and processes are gone")
+
+
+async def test_two_clusters_start_at_once_and_a_deleted_jobmanager_keeps_its_ports(
+    kubernetes: EmbeddedCluster,
+) -> None:
+    async def deploy(name: str) -> SessionCluster:
+        return await SessionCluster.deploy(
+            name, options=SMALL_SESSION, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
+        )
+
+    async with asyncio.TaskGroup() as group:
+        deployed = [group.create_task(deploy(name)) for name in ("left", "right")]
+    left, right = (task.result() for task in deployed)
+    async with left, right:
+        found = await pods(kubernetes, "jobmanager")
+        mine = next(pod for pod in found if objects.labels_of(pod)["app"] == "left")
+        before = await kubernetes.services.address("default", "left-rest", "rest")
+        assert before != await kubernetes.services.address("default", "right-rest", "rest")
+        await kubernetes.store.delete(objects.PODS, "default", objects.name_of(mine))
+
+        async def replaced() -> bool:
+            names = {objects.name_of(pod) for pod in await pods(kubernetes, "jobmanager")}
+            return len(names) == 2 and objects.name_of(mine) not in names
+
+        await eventually(replaced, "the Deployment makes another pod")
+        await left.wait_ready(timeout=JVM_SECONDS)
+        assert await kubernetes.services.address("default", "left-rest", "rest") == before
+        await right.delete()
+        assert (await left.overview()).slots_total == 0
+        await left.delete()
 
 
 async def test_on_the_host_network_services_carry_the_real_ports(
