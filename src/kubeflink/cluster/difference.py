@@ -4,21 +4,32 @@ Only what the spec says is compared. An API server completes what it stores (def
 status), so what is there and was not asked for is no difference; a value that was asked for and is
 another or missing is one, and so is an entry of a list that is there and not asked for, because
 containers, arguments and environment variables cannot be completed by anybody but the user.
+
+Flink's configuration is one text in a ConfigMap. It is compared option by option, in both
+directions, and the values of options that may be secrets are not shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kubeflink import objects
-from kubeflink.errors import NotFoundError
+from kubeflink.config.secrets import is_secret
+from kubeflink.config.values import text_of
+from kubeflink.config.yaml import load_core
+from kubeflink.errors import ConfigurationError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 from kubeflink.spec import JobManagerSpec
 
 _MISSING = "(nothing)"
+_HIDDEN = "(hidden)"
+
+
+class _Options(dict[str, str]):
+    """Options by key; one that is there and not wanted is a difference, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +59,7 @@ async def differences(client: KubeClient, spec: JobManagerSpec) -> list[Differen
             found.append(Difference(obj["kind"], name, "", None, ""))
             continue
         found += [
-            Difference(obj["kind"], name, path, _shown(seen), _shown(wanted))
+            Difference(obj["kind"], name, path, _shown(path, seen), _shown(path, wanted))
             for path, seen, wanted in compare(_comparable(there), _comparable(obj), "")
         ]
     return found
@@ -57,8 +68,10 @@ async def differences(client: KubeClient, spec: JobManagerSpec) -> list[Differen
 def compare(there: Any, wanted: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Path, present and wanted value of everything that differs. Pure."""
     if isinstance(wanted, dict) and isinstance(there, dict):
-        for key, value in wanted.items():
-            yield from compare(there.get(key, _MISSING), value, f"{path}.{key}".lstrip("."))
+        also = [key for key in there if key not in wanted] if isinstance(there, _Options) else []
+        for key in (*wanted, *also):
+            left, right = there.get(key, _MISSING), wanted.get(key, _MISSING)
+            yield from compare(left, right, f"{path}.{key}".lstrip("."))
     elif isinstance(wanted, list) and isinstance(there, list):
         for index in range(max(len(wanted), len(there))):
             left = there[index] if index < len(there) else _MISSING
@@ -84,7 +97,32 @@ def _comparable(obj: JsonObject) -> JsonObject:
     """The object without its owners, which the spec does not know, and with plain quantities."""
     metadata = {k: v for k, v in objects.metadata(obj).items() if k != "ownerReferences"}
     plain: JsonObject = _with_plain_quantities({**obj, "metadata": metadata})
+    if plain.get("kind") == "ConfigMap":
+        data = plain.get("data") or {}
+        plain["data"] = {name: _options(name, text) for name, text in data.items()}
     return plain
+
+
+def _options(name: str, text: str) -> str | _Options:
+    """The options in a file of Flink's; any other text as it is, and what cannot be read too."""
+    if name == "flink-conf.yaml":
+        lines = (line.partition(": ") for line in text.splitlines())
+        return _Options({key: value for key, separator, value in lines if separator})
+    if name != "config.yaml":
+        return text
+    try:
+        nested = load_core(text, name).value
+    except ConfigurationError:
+        return text
+    return _Options(_leaves(nested, "")) if isinstance(nested, dict) else text
+
+
+def _leaves(nested: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in nested.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", "null" if value is None else text_of(value)
 
 
 def _with_plain_quantities(value: Any) -> Any:
@@ -109,6 +147,9 @@ def _plain(amount: str) -> str:
     return f"{whole:g}" if whole == int(whole) else f"{thousandths:g}m"
 
 
-def _shown(value: Any) -> str:
+def _shown(path: str, value: Any) -> str:
+    option = path.removeprefix("data.config.yaml.").removeprefix("data.flink-conf.yaml.")
+    if option != path and is_secret(option) and value != _MISSING:
+        return _HIDDEN
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."

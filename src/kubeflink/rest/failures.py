@@ -8,6 +8,7 @@ something else. Nothing at all, or the API server saying that it cannot reach th
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import httpx2
@@ -45,6 +46,9 @@ _TRANSIENT_CAUSES: Final = (
     "has not been started yet",
 )
 
+# The option was called state.savepoints.dir up to 1.20.
+_NO_SAVEPOINT_DIRECTORY: Final = re.compile(r"savepoint(s\.dir|-dir)\] is not set")
+
 _STATUS_ERRORS: Final[dict[int, type[ApiStatusError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
@@ -76,7 +80,7 @@ def failure_of(response: httpx2.Response, what: str, where: str) -> FlinkError |
         f"{what} failed: {told}",
         code=response.status_code,
         server_errors=texts,
-        hint=_hint(response.status_code),
+        hint=_hint(response.status_code, told),
     )
 
 
@@ -148,7 +152,11 @@ def _proxy_failure(
     )
 
 
-def _hint(code: int) -> str | None:
+def _hint(code: int, told: str) -> str | None:
     if code == 413:
         return f"Raise {MAX_CONTENT_LENGTH_OPTION} of the cluster (bytes; its default is 104857600)"
+    if _NO_SAVEPOINT_DIRECTORY.search(told):
+        return (
+            "Name a directory that all pods can reach; the option is the cluster's default for it"
+        )
     return None

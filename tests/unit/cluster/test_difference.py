@@ -58,7 +58,31 @@ async def test_objects_that_are_there_as_wanted_and_otherwise(tmp_path: Path) ->
     assert same == []
     told = [str(each) for each in changed]
     assert "Deployment/demo metadata.labels.team: (nothing) -> a" in told
-    assert any(line.startswith("ConfigMap/flink-config-demo data.config.yaml: ") for line in told)
+    assert (
+        "ConfigMap/flink-config-demo data.config.yaml.parallelism.default: (nothing) -> 2" in told
+    )
+
+
+@pytest.mark.parametrize("version", ["1.18", "2.3"])
+async def test_configurations_are_compared_option_by_option(tmp_path: Path, version: str) -> None:
+    """Whatever was set, changed or removed is told by its key, and secrets are not shown."""
+    kubeconfig = tmp_path / "kubeconfig"
+    common = {"s3.secret-key": "first", "rest.port": 8081, "taskmanager.numberOfTaskSlots": 1}
+    file = "config.yaml" if version == "2.3" else "flink-conf.yaml"
+    with RecordingServer() as server:
+        kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
+        async with KubeClient.connect(kubeconfig=kubeconfig, environ={}) as client:
+            for obj in session({**common, "web.title": "old"}, version=version).objects:
+                await client.create(obj)
+            _as_stored(server.objects.by_target[Target("deployments", "default", "demo")])
+            wanted = {**common, "s3.secret-key": "second", "taskmanager.numberOfTaskSlots": 4}
+            found = await differences(client, session(wanted, version=version))
+
+    assert {str(each) for each in found} == {
+        f"ConfigMap/flink-config-demo data.{file}.s3.secret-key: (hidden) -> (hidden)",
+        f"ConfigMap/flink-config-demo data.{file}.taskmanager.numberOfTaskSlots: 1 -> 4",
+        f"ConfigMap/flink-config-demo data.{file}.web.title: old -> (nothing)",
+    }
 
 
 def _as_stored(deployment: JsonObject) -> None:

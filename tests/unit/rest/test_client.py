@@ -293,6 +293,22 @@ async def test_a_body_that_is_too_large_names_the_option(
         await flink.run_jar("x_job.jar")
 
 
+@pytest.mark.parametrize(
+    "key", ["execution.checkpointing.savepoint-dir", "state.savepoints.dir"], ids=str
+)
+async def test_a_savepoint_without_a_place_says_what_to_do(
+    flink: FlinkClient, server: ScriptedServer, key: str
+) -> None:
+    told = f"Config key [{key}] is not set. Property [targetDirectory] must be provided."
+    server.on("POST", f"/jobs/{JOB}/savepoints", Answer(400, {"errors": [told]}))
+
+    with pytest.raises(RestStatusError) as caught:
+        await flink.trigger_savepoint(JOB)
+
+    assert caught.value.hint is not None
+    assert "Name a directory" in caught.value.hint
+
+
 async def test_cancelling_twice_is_no_error_but_a_finished_job_is(
     flink: FlinkClient, server: ScriptedServer, recorded: Any
 ) -> None:
