@@ -81,7 +81,7 @@ def test_the_runner_jar_was_built_from_the_sources_beside_it() -> None:
         manifest = jar.read("META-INF/MANIFEST.MF").decode()
         names = jar.namelist()
 
-    assert f"Source-Digest: {digest}" in manifest, "run scripts/build-runner"
+    assert f"Source-Digest: {digest}" in manifest, "run scripts/build-jars"
     assert f"{runner.MAIN_CLASS.replace('.', '/')}.class" in names
 
 

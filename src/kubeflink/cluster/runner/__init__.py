@@ -1,7 +1,7 @@
 """The jar that runs SQL scripts inside a JobManager, kept as data beside its Java sources.
 
 A JVM image without a compiler cannot build it, so the built jar (3 KB) is part of the package;
-`scripts/build-runner` builds it anew wherever a JDK is. Its manifest carries a digest of the
+`scripts/build-jars` builds it anew wherever a JDK is. Its manifest carries a digest of the
 sources, by which a test sees a jar that is older than they are.
 """
 
