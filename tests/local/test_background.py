@@ -24,7 +24,7 @@ from kubeflink.kube.client import KubeClient
 from kubeflink.local import daemon
 from kubeflink.local.processes import start_time
 from kubeflink.local.settings import Settings
-from kubeflink.local.state import named
+from kubeflink.local.state import locked, named, write_json
 from kubeflink.objects import JsonObject
 from support.embedded import container_state, eventually, shell_pod
 
@@ -213,6 +213,30 @@ def test_a_server_that_dies_while_it_starts_is_told_with_its_log(
     with pytest.raises(LocalError, match="ended while starting") as failure:
         daemon.up(environ=broken)
     assert "server.log" in str(failure.value)
+
+
+def test_modules_of_the_user_s_directory_are_not_the_server_s(
+    environ: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("asyncio", "email", "queue", "secrets", "select", "token", "types"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('this is not yours')")
+    monkeypatch.chdir(tmp_path)
+    assert daemon.up(environ=environ).is_running
+
+
+def test_down_signals_nobody_who_is_not_the_server(environ: Mapping[str, str]) -> None:
+    """The file of an earlier server is read while a new one holds the lock and has not written."""
+    directory = named("starting", environ)
+    directory.create()
+    with subprocess.Popen(["sleep", "1000"]) as stranger:
+        earlier = {"pid": stranger.pid, "started": "at another time", "url": "", "port": 1}
+        write_json(directory.server_file, earlier)
+        with locked(directory), pytest.raises(LocalError, match="does not end"):
+            daemon.down("starting", timeout=0.5, environ=environ)
+        assert stranger.poll() is None
+        stranger.kill()
+    assert daemon.down("starting", environ=environ)
+    assert not directory.root.exists()
 
 
 DEMO = textwrap.dedent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,7 @@ def demo_command(file: Path | None, keep: bool, top: int) -> None:
     if keep:
         console.out()
         console.out(f"The cluster keeps running. Web UI: {kept.web_interface}")
-        console.out(f"  export KUBECONFIG={kept.kubeconfig}")
+        console.out(f"  export KUBECONFIG={shlex.quote(str(kept.kubeconfig))}")
         console.out(f"  kubeflink list --session {kept.cluster_id}")
         console.out(f"  kubeflink session stop {kept.cluster_id}")
         console.out("  kubeflink local down")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,7 +67,7 @@ def up(
         tables.document(_fields(found), output)
         return
     console.say(f"the embedded Kubernetes {name} runs at {found.url}")
-    console.out(f"export KUBECONFIG={found.kubeconfig}")
+    console.out(f"export KUBECONFIG={shlex.quote(str(found.kubeconfig))}")
 
 
 @local_command.command("down")

@@ -12,6 +12,7 @@ Commands go to one embedded cluster by its name; several live side by side.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -160,9 +161,10 @@ def _status(directory: StateDirectory) -> Status:
 def all_names(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The names of all embedded clusters that have a directory, demos excepted."""
     home = state_home(environ)
-    if not home.is_dir():
-        return []
-    directories = (StateDirectory(path) for path in sorted(home.iterdir()) if path.is_dir())
+    with disk_errors(home):
+        if not home.is_dir():
+            return []
+        directories = [StateDirectory(path) for path in sorted(home.iterdir()) if path.is_dir()]
     return [each.name for each in directories if not each.is_ephemeral]
 
 
@@ -188,7 +190,8 @@ def _start_server(directory: StateDirectory, timeout: float, environ: Mapping[st
         with disk_errors(directory.root):
             pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-m", __name__, str(directory.root)],
+                # -P: modules come from where Python is, not from where the user happens to stand.
+                [sys.executable, "-P", "-m", __name__, str(directory.root)],
                 dict(environ),
                 file_actions=[
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -228,12 +231,18 @@ def _wait_until_ready(directory: StateDirectory, reader: int, timeout: float) ->
         if not part:
             raise LocalError(
                 f"The server of the embedded cluster {directory.name!r} ended while starting",
-                hint=f"Its log is {directory.log}",
+                hint=_last_words(directory),
             )
         message += part
     answer = json.loads(message)
     if "error" in answer:
         raise LocalError(answer["error"], hint=answer.get("hint"))
+
+
+def _last_words(directory: StateDirectory) -> str:
+    """Where the log is, and how it ends."""
+    *_, last = directory.log.read_text(encoding="utf-8", errors="replace").splitlines() or [""]
+    return f"Its log is {directory.log}" + (f"; it ends: {last.strip()[:200]}" if last else "")
 
 
 def _serves(directory: StateDirectory) -> bool:
@@ -253,25 +262,44 @@ def _serves(directory: StateDirectory) -> bool:
 
 
 def _stop_server(directory: StateDirectory, timeout: float) -> None:
-    server = read_json(directory.server_file)
-    if server is None:
-        raise LocalError(
-            f"The embedded cluster {directory.name!r} is just starting",
-            hint="Try again in a moment",
-        )
-    identity = _identity(server)
+    """End the server that holds the lock; LocalError if it cannot be found or will not go.
+
+    A server that is just starting has the lock before it has written who it is: until then the file
+    tells of an earlier one, whose pid may be anybody's by now.
+    """
+    asked: ProcessIdentity | None = None
     deadline = time.monotonic() + timeout
-    if identity.is_alive():
-        os.kill(identity.pid, signal.SIGTERM)
-    while is_locked(directory) or identity.is_alive():
+    was_killed = False
+    while is_locked(directory) or (asked is not None and asked.is_alive()):
+        found = _identity(read_json(directory.server_file))
+        if found is not None and found != asked:
+            _signal(found, signal.SIGTERM)
+            asked = found
         if time.monotonic() > deadline:
-            os.kill(identity.pid, signal.SIGKILL)
+            if asked is None or was_killed:
+                raise LocalError(
+                    f"The server of the embedded cluster {directory.name!r} does not end",
+                    hint=f"Its lock is {directory.lock_file}, its log {directory.log}",
+                )
+            _signal(asked, signal.SIGKILL)
+            was_killed = True
             deadline = time.monotonic() + timeout
         time.sleep(_POLL_INTERVAL)
 
 
-def _identity(server: Mapping[str, object]) -> ProcessIdentity:
-    return ProcessIdentity(int(str(server["pid"])), str(server["started"]))
+def _identity(server: Mapping[str, object] | None) -> ProcessIdentity | None:
+    """The server's process, if it is alive."""
+    if server is None or not {"pid", "started"} <= server.keys():
+        return None
+    found = ProcessIdentity(int(str(server["pid"])), str(server["started"]))
+    return found if found.is_alive() else None
+
+
+def _signal(process: ProcessIdentity, number: signal.Signals) -> None:
+    """Send a signal to a server alone: its JVMs have groups of their own."""
+    if process.is_alive():
+        with contextlib.suppress(ProcessLookupError):  # it ended between the two calls
+            os.kill(process.pid, number)
 
 
 # The server's side.

@@ -25,24 +25,44 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubeflink.errors import LocalError
+from kubeflink.errors import LocalError, UsageError
 
 EPHEMERAL_PREFIX = "demo-"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_UNUSABLE = frozenset(
+    {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENOENT}
+    | {errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.EIO}
+)
+"""What a file system answers where the path that it was given is no good."""
+
+_LOCK_SECONDS = 1.0
+"""How long to try for a lock: `is_locked` of another process holds it for a moment."""
+
+_LOCK_POLL = 0.01
 
 
 def state_home(environ: Mapping[str, str] = os.environ) -> Path:
     """Where all embedded clusters of this user have their directories."""
     xdg = environ.get("XDG_STATE_HOME")
-    base = Path(xdg) if xdg else Path(environ.get("HOME") or Path.home()) / ".local" / "state"
+    base = (
+        Path(xdg).absolute()
+        if xdg
+        else Path(environ.get("HOME") or Path.home()) / ".local" / "state"
+    )
     return base / "kubeflink"
 
 
@@ -123,17 +143,27 @@ class StateDirectory:
     def token(self) -> str:
         """The bearer token of this cluster, made at the first call."""
         try:
-            return self.token_file.read_text(encoding="ascii").strip()
+            token = self.token_file.read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
+            token = ""
+        if not token:  # An empty one would let everybody in.
             token = secrets.token_urlsafe(24)
             write_file(self.token_file, token + "\n", mode=0o600)
-            return token
+        return token
 
 
 def named(name: str, environ: Mapping[str, str] = os.environ) -> StateDirectory:
-    """The directory of the embedded cluster of this name, whether it exists or not."""
-    if not name or "/" in name or name.startswith("."):
-        raise LocalError(f"{name!r} cannot be the name of an embedded cluster")
+    """The directory of the embedded cluster of this name, whether it exists or not.
+
+    Names are words that need no quotes in a shell, since they become part of a path that is printed
+    for one. UsageError for others.
+    """
+    if not _NAME.fullmatch(name):
+        shown = name if len(name) <= 80 else f"{name[:80]}..."
+        raise UsageError(
+            f"{shown!r} cannot be the name of an embedded cluster",
+            hint="Use up to 63 letters, digits, '.', '_' and '-', the first a letter or digit.",
+        )
     return StateDirectory(state_home(environ) / name)
 
 
@@ -170,23 +200,36 @@ def locked(directory: StateDirectory) -> Iterator[None]:
     with disk_errors(directory.root):
         descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _lock(descriptor):
             raise LocalError(
                 f"The embedded cluster {directory.name!r} is already running",
                 hint=f"Its kubeconfig is {directory.kubeconfig}",
-            ) from None
+            )
         yield
     finally:
         os.close(descriptor)
 
 
+def _lock(descriptor: int) -> bool:
+    """Take the lock; False if another process keeps it."""
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOCK_POLL)
+        else:
+            return True
+
+
 def is_locked(directory: StateDirectory) -> bool:
     """Whether a server lives in this directory."""
     try:
-        descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+        with disk_errors(directory.root, ignored=(errno.ENOENT, errno.ENOTDIR)):
+            descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -198,15 +241,20 @@ def is_locked(directory: StateDirectory) -> bool:
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn what the file system refuses into a `LocalError` that says where and what to do."""
+def disk_errors(path: Path, *, ignored: Collection[int] = ()) -> Iterator[None]:
+    """Turn what the file system refuses into a `LocalError` that says where and what to do.
+
+    Errors whose number is `ignored` pass as they are.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in ignored:
+            raise
+        if error.errno in _FULL:
             hint = "Free some space, or set XDG_STATE_HOME to a directory on another disk"
             raise LocalError(f"The disk of {path} is full", hint=hint) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in _UNUSABLE:
             hint = "Set XDG_STATE_HOME to a directory that can be written"
             raise LocalError(f"Cannot write to {path}: {error.strerror}", hint=hint) from error
         raise
@@ -231,7 +279,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """The JSON object in this file; None when the file is not there or is no JSON."""
     try:
         value = json.loads(path.read_bytes())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return value if isinstance(value, dict) else None
 

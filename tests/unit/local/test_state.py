@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
-from kubeflink.errors import LocalError
+from kubeflink.errors import LocalError, UsageError
 from kubeflink.local.leftovers import collect_leftovers
 from kubeflink.local.state import (
     StateDirectory,
@@ -29,10 +30,80 @@ def test_state_lies_where_xdg_says(tmp_path: Path) -> None:
     assert named("a", {"XDG_STATE_HOME": "/x"}).root == Path("/x/kubeflink/a")
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden"])
-def test_a_name_stays_inside_the_state_home(name: str) -> None:
-    with pytest.raises(LocalError):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a/b",
+        "..",
+        ".hidden",
+        "-x",
+        "a b",
+        "a\nb",
+        "a$b",
+        "a'b",
+        "\N{LATIN SMALL LETTER U}\u0308",
+    ]
+    + ["a" * 64, "a" * 5000],
+)
+def test_a_name_is_one_word_inside_the_state_home(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name") as failure:
         named(name, {"XDG_STATE_HOME": "/x"})
+    assert len(str(failure.value)) < 300
+
+
+def test_state_lies_in_one_place_wherever_the_user_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert state_home({"XDG_STATE_HOME": "state"}) == tmp_path / "state" / "kubeflink"
+
+
+@pytest.mark.parametrize("home", ["/dev/null", "/proc/nowhere", "/proc/1/fd/nothing"])
+def test_a_home_that_cannot_hold_anything_is_a_clear_error(home: str) -> None:
+    environ = {"HOME": home}
+    assert not is_locked(named("a", environ))
+    with pytest.raises(LocalError, match="Cannot write to"):
+        named("a", environ).create()
+    with pytest.raises(LocalError, match="Cannot write to"), new_ephemeral(environ):
+        pass
+
+
+def test_asking_whether_a_server_lives_does_not_keep_one_from_starting(tmp_path: Path) -> None:
+    directory = StateDirectory(tmp_path / "a")
+    directory.create()
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            is_locked(directory)
+
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    try:
+        for _ in range(50):
+            with locked(directory):
+                pass
+    finally:
+        stop.set()
+        for thread in asking:
+            thread.join()
+
+
+@pytest.mark.parametrize("content", ["", "\n", " \n\n"])
+def test_an_empty_token_is_made_anew(tmp_path: Path, content: str) -> None:
+    directory = StateDirectory(tmp_path / "a")
+    directory.create()
+    directory.token_file.write_text(content)
+    assert len(directory.token()) > 20
+    assert directory.token() == directory.token_file.read_text().strip()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"\0"])
+def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "f.json").write_bytes(content)
+    assert read_json(tmp_path / "f.json") is None
 
 
 def test_only_one_server_at_a_time(tmp_path: Path) -> None:
