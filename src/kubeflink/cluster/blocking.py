@@ -121,6 +121,9 @@ class Job:
     def __repr__(self) -> str:
         return repr(self._inner)
 
+    def _repr_html_(self) -> str:
+        return self._inner._repr_html_()
+
     @property
     def id(self) -> str:
         """The job's id of 32 hexadecimal digits."""
@@ -146,6 +149,9 @@ class FlinkCluster(Generic[C]):
 
     def __repr__(self) -> str:
         return repr(self._inner)
+
+    def _repr_html_(self) -> str:
+        return self._inner._repr_html_()
 
     def __enter__(self) -> Self:
         return self

@@ -61,6 +61,13 @@ class FlinkCluster:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} in namespace {self.namespace}>"
 
+    def _repr_html_(self) -> str:
+        from kubeflink.cluster import display
+
+        reached = None if self.route is None else self.route.kind
+        facts = {"namespace": self.namespace, "reached by": reached}
+        return display.card(f"{type(self).__name__} {self.name}", facts)
+
     async def __aenter__(self) -> Self:
         return self
 

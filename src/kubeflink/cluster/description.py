@@ -55,6 +55,19 @@ class ClusterSummary:
         """`Ready`, or `NotReady` while a JobManager is missing."""
         return "Ready" if 0 < self.replicas <= self.ready_replicas else "NotReady"
 
+    def _repr_html_(self) -> str:
+        from kubeflink.cluster import display
+
+        facts = {
+            "namespace": self.namespace,
+            "kind": self.kind,
+            "status": self.status,
+            "image": self.image,
+            "TaskManagers": str(self.taskmanagers),
+            "ruled by": self.ruled_by,
+        }
+        return display.card(f"Cluster {self.name}", facts)
+
 
 @dataclass(frozen=True, slots=True)
 class PodSummary:
@@ -79,6 +92,19 @@ class ClusterDescription:
     overview: Overview | None = None
     jobs: tuple[JobSummary, ...] = field(default=())
     rest_error: str | None = None
+
+    def _repr_html_(self) -> str:
+        from kubeflink.cluster import display
+
+        pods = [(pod.name, pod.component, pod.phase, pod.restarts) for pod in self.pods]
+        jobs = [(job.id, job.name, job.state) for job in self.jobs]
+        troubles = [(trouble.sentence, trouble.hint) for trouble in self.troubles]
+        return (
+            self.summary._repr_html_()
+            + display.listing(("pod", "component", "phase", "restarts"), pods)
+            + display.listing(("job", "name", "state"), jobs)
+            + display.listing(("trouble", "what to do"), troubles)
+        )
 
 
 async def clusters(

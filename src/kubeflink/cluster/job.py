@@ -86,6 +86,18 @@ class JobOutcome:
         """Whether it came to its own end."""
         return self.state == "FINISHED"
 
+    def _repr_html_(self) -> str:
+        from kubeflink.cluster import display
+
+        facts = {
+            "id": self.job_id,
+            "state": self.state,
+            "duration": f"{self.duration / 1000:.1f} s",
+            "cause": self.cause,
+            "TaskManagers": "; ".join(trouble.sentence for trouble in self.troubles),
+        }
+        return display.card(f"Job {self.name}", facts)
+
     def check(self) -> JobOutcome:
         """Itself if it succeeded; JobFailedError otherwise."""
         if self.succeeded:
@@ -130,6 +142,11 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<Job {self.id} on {self._cluster.name}>"
+
+    def _repr_html_(self) -> str:
+        from kubeflink.cluster import display
+
+        return display.card(f"Job {self.id}", {"cluster": self._cluster.name})
 
     @property
     def cluster(self) -> FlinkCluster:

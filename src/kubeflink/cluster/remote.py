@@ -27,6 +27,7 @@ class RemoteCluster(SessionCluster):
         self.uid = None
         self._resources = AsyncExitStack()
         self._flink = None
+        self.route = None
 
     async def flink(self) -> FlinkClient:
         """The client of the REST API; it lives until `close`."""
