@@ -40,7 +40,35 @@ def app_command() -> None:
     """Start application clusters and follow them."""
 
 
-@app_command.command("start", context_settings={"allow_interspersed_args": False})
+class NamedProgram(click.Command):
+    """A command for NAME PROGRAM ARGUMENTS, whose options may stand before and behind NAME.
+
+    What stands behind PROGRAM belongs to it, but for a `--` that sets its arguments apart.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, self._name_last(ctx, args))
+
+    def _name_last(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The words with the options behind NAME moved before it."""
+        words = self._words(ctx, args)
+        before = args[: len(args) - len(words)]
+        if "--" in before or len(words) < 2 or not words[1].startswith("-") or words[1] == "--":
+            return args
+        name, *others = words
+        program = self._words(ctx, others)
+        return [*before, *others[: len(others) - len(program)], name, *program]
+
+    def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What is left when the options in front are read."""
+        options: list[click.Parameter] = [
+            each for each in self.params if isinstance(each, click.Option)
+        ]
+        _, words, _ = click.Command(self.name, params=options).make_parser(ctx).parse_args([*args])
+        return words
+
+
+@app_command.command("start", cls=NamedProgram, context_settings={"allow_interspersed_args": False})
 @connection_options()
 @click.option("-c", "--class", "entry_class", metavar="CLASS", help="The class with `main`.")
 @click.option("-p", "--parallelism", type=click.IntRange(min=1), help="The job's parallelism.")
@@ -86,6 +114,7 @@ def start(invocation: Invocation, /, *, connection: Connection, name: str, **giv
     from kubeflink.cluster.access import configured
     from kubeflink.config.options import kubernetes as k8s
 
+    program = _program(given)
     options: Mapping[str, str] = given["options"]
     if given["image"] is not None:
         options = {**options, k8s.CONTAINER_IMAGE_REF.key: given["image"]}
@@ -97,7 +126,7 @@ def start(invocation: Invocation, /, *, connection: Connection, name: str, **giv
         flink_version=given["flink_version"] or invocation.flink_version,
         strict=invocation.strict,
     )
-    running.run(_start(client, configuration, _program(given), given))
+    running.run(_start(client, configuration, program, given))
 
 
 def _program(given: Mapping[str, Any]) -> Program:
@@ -105,14 +134,17 @@ def _program(given: Mapping[str, Any]) -> Program:
     if sum(each is not None for each in (where, module, sql)) != 1:
         raise UsageError("name one program: PROGRAM, --py-module MODULE or --sql STATEMENTS")
     if where is not None and where.startswith("-"):
-        raise UsageError(f"the option {where} stands after the name", hint="Options go before it.")
+        raise UsageError(f"{where} is no program", hint="The program stands behind the name.")
     found = _sql_program(where, sql) if sql or is_sql(where) else _named_program(where, given)
-    if found.main_class == SQL_DRIVER and given["arguments"]:
+    arguments: tuple[str, ...] = given["arguments"]
+    if arguments[:1] == ("--",):
+        arguments = arguments[1:]
+    if found.main_class == SQL_DRIVER and arguments:
         raise UsageError("SQL takes no arguments", hint="Options go before the file.")
     return replace(
         found,
         main_class=given["entry_class"] or found.main_class,
-        arguments=(*found.arguments, *given["arguments"]),
+        arguments=(*found.arguments, *arguments),
         classpaths=given["classpaths"],
         parallelism=given["parallelism"],
         detached=not given["wait"],
