@@ -53,6 +53,8 @@ LONG_LEASE = {
     f"{_ELECTION}.retry-period": "2s",
 }
 QUICK_HEARTBEAT = {"heartbeat.timeout": "10s", "heartbeat.interval": "2s"}
+PATIENCE_WITH_WORKERS = {"resourcemanager.previous-worker.recovery.timeout": "60s"}
+"""Without it the new JobManager may ask for new TaskManagers before the old ones have registered."""
 QUICK_LOSS = {"resourcemanager.taskmanager-registration.timeout": "60s"}
 
 ROWS_BEFORE_THE_KILL = 100
@@ -186,7 +188,7 @@ async def running(row: Row, kubernetes: EmbeddedCluster, directory: Path) -> Asy
     if row.host_network:
         options["kubernetes.hostnetwork.enabled"] = "true"
     if row.high_availability:
-        options |= {**high_availability(directory), **QUICK_LEASE}
+        options |= {**high_availability(directory), **QUICK_LEASE, **PATIENCE_WITH_WORKERS}
     counting = CountingJob(directory / "output", total=1000, rate=40)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(kubernetes.client())
@@ -428,6 +430,7 @@ async def test_the_leader_is_killed_ten_times(
         **high_availability(tmp_path),
         **QUICK_LEASE,
         **QUICK_HEARTBEAT,
+        **PATIENCE_WITH_WORKERS,
         "kubernetes.jobmanager.replicas": "2",
         "kubernetes.hostnetwork.enabled": str(host_network).lower(),
     }
