@@ -215,6 +215,36 @@ def test_a_server_that_dies_while_it_starts_is_told_with_its_log(
     assert "server.log" in str(failure.value)
 
 
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_interrupted_up_leaves_nothing(
+    environ: Mapping[str, str], tmp_path: Path, how: signal.Signals, code: int
+) -> None:
+    # The server's interpreter finds this first, and never comes to serve.
+    (tmp_path / "sqlite3.py").write_text(
+        f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))"
+        "\nfor _ in range(10000): time.sleep(0.01)"
+    )
+    command = [sys.executable, "-c", "import sys; from kubeflink.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "local", "up", "halfway"],
+        env={**environ, "PYTHONPATH": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as up:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert up.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        up.send_signal(how)
+        _, printed = up.communicate(timeout=120)
+    assert (up.returncode, printed) == (code, "")
+    assert start_time(int((tmp_path / "pid").read_text())) is None
+    assert not named("halfway", environ).root.exists()
+
+
 def test_modules_of_the_user_s_directory_are_not_the_server_s(
     environ: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

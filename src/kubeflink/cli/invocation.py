@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived; whatever was open has been closed."""
+    """SIGTERM or SIGHUP arrived; whatever was open is closed on the way out."""
 
-    exit_code = 143
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
 
 
 class Interrupted(BaseException):

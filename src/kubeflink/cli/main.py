@@ -6,7 +6,7 @@ command that both have is an own one when it names a cluster by `--session` or `
 imported before it is known to be needed: `--help` must not pay for a Kubernetes client.
 
 Exit codes: 0; 1 failed; 2 the request itself was wrong; 3 a wait ran out; 4 no such cluster;
-130 and 143 interrupted; 141 the reader of our output went away.
+130, 143 and 129 interrupted; 141 the reader of our output went away.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from kubeflink.cli import console
+from kubeflink.cli import console, signals
 from kubeflink.cli import invocation as invocations
 from kubeflink.cli.invocation import Interrupted, Invocation, Terminated
 from kubeflink.errors import KubeflinkError, UsageError
@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     console.prepare_streams()
     try:
-        code = _run(words)
+        with signals.raised():
+            code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
         console.discard_stdout()

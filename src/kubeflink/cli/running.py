@@ -1,20 +1,18 @@
 """Running the asynchronous core from the command line, and ending it in an orderly way.
 
-`Ctrl-C` and `SIGTERM` cancel the command's task: context managers on its stack clean up (delete
-what was half made, end processes), and then the process exits with 130 or 143. A second `Ctrl-C`
-interrupts the clean-up itself.
+`Ctrl-C`, `SIGTERM` and `SIGHUP` cancel the command's task: context managers on its stack clean up
+(delete what was half made, end processes), and then the process exits with 130, 143 or 129. A
+second `Ctrl-C` interrupts the clean-up itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import signal
-import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from kubeflink.cli import console
+from kubeflink.cli import console, signals
 from kubeflink.cli.invocation import Terminated
 
 T = TypeVar("T")
@@ -27,10 +25,8 @@ def run(command: Coroutine[Any, Any, T]) -> T:
     """
     if not logging.getLogger("kubeflink").handlers:
         log_to_stderr(0)
-    try:
+    with signals.raised():  # asyncio leaves the default behind where it has handled a signal
         return asyncio.run(_with_signals(command))
-    except asyncio.CancelledError:
-        raise Terminated from None
 
 
 class _Lines(logging.Handler):
@@ -57,7 +53,17 @@ async def _with_signals(command: Coroutine[Any, Any, T]) -> T:
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
-    # Elsewhere than in the main thread (a command called from a program) signals are not ours.
-    if threading.current_thread() is threading.main_thread():
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    return await command
+    arrived: list[int] = []
+
+    def end(number: int) -> None:
+        arrived.append(number)
+        task.cancel()
+
+    for number in signals.ending():
+        loop.add_signal_handler(number, end, number)
+    try:
+        return await command
+    except asyncio.CancelledError:
+        if not arrived:
+            raise
+        raise Terminated(arrived[0]) from None

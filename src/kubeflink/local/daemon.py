@@ -99,6 +99,7 @@ def up(
                 hint=f"Its log is {directory.log}; kubeflink local down ends it",
             )
         time.sleep(_POLL_INTERVAL)
+    is_new = not directory.root.exists()
     directory.create()
     if settings is not None:
         write_json(directory.settings_file, settings.as_json())
@@ -108,6 +109,11 @@ def up(
         # Our server has ended; a lock that is held now is that of another `up`, which was faster.
         if is_locked(directory):
             return up(name, timeout=timeout, environ=environ)
+        raise
+    except BaseException:
+        # Interrupted; the server has ended. A failed start, above, leaves its log.
+        if is_new and not is_locked(directory):
+            remove(directory)
         raise
     return _status(directory)
 
@@ -211,10 +217,19 @@ def _start_server(directory: StateDirectory, timeout: float, environ: Mapping[st
     except BaseException:
         # Also when the user interrupts: a server that nobody waited for must not stay.
         os.kill(pid, signal.SIGTERM)
-        os.waitpid(pid, 0)
+        _reap(pid)
         raise
     finally:
         os.close(reader)
+
+
+def _reap(pid: int) -> None:
+    """Wait until a child has ended; kill it if that takes too long."""
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(_POLL_INTERVAL)
 
 
 def _wait_until_ready(directory: StateDirectory, reader: int, timeout: float) -> None:
