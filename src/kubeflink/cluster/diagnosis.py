@@ -43,6 +43,28 @@ class Diagnosis:
     patience: float | None = None
 
 
+@dataclass(slots=True)
+class Course:
+    """How a cause has been seen to last. Times are in seconds on any clock that only goes on."""
+
+    seen: Diagnosis | None = None
+    since: float = 0.0
+
+    def note(self, found: Diagnosis | None, now: float) -> bool:
+        """Takes in what was just seen; whether that is news, and not the same in other words."""
+        is_news = found is None or self.seen is None or found.kind != self.seen.kind
+        if is_news:
+            self.since = now
+        self.seen = found
+        return is_news
+
+    def is_final(self, now: float) -> bool:
+        """Whether the cause has lasted for so long that it will not pass by itself."""
+        if self.seen is None or self.seen.patience is None:
+            return False
+        return now - self.since >= self.seen.patience
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What was seen of a component: its Deployment if it has one, pods, their events and logs.

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
-from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
 from kubeflink.errors import (
     ApiUnreachableError,
@@ -190,6 +190,7 @@ class _Watch:
     log_ended: asyncio.Event = field(default_factory=asyncio.Event)
     told: JobProgress | None = None
     stage: str = ""
+    course: Course = field(default_factory=Course)
 
     async def read_log(self) -> None:
         """Follows the JobManager's log until the cluster is gone."""
@@ -252,10 +253,12 @@ class _Watch:
             return
         found = diagnosis.diagnose(observed)
         text = found.sentence if found else readiness.stage_of(observed)
-        if self.on_stage is not None and text != self.stage:
-            self.on_stage(readiness.Stage(text))
-        self.stage = text
-        if found is not None and found.patience == 0.0:
+        now = asyncio.get_running_loop().time()
+        if self.course.note(found, now) and text != self.stage:
+            self.stage = text
+            if self.on_stage is not None:
+                self.on_stage(readiness.Stage(text))
+        if found is not None and self.course.is_final(now):
             raise ClusterFailedError(
                 f"The application {self.cluster.name} does not start: {found.sentence}",
                 hint=found.hint,

@@ -17,7 +17,7 @@ from typing import TypeVar
 from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint
 from kubeflink.cluster.clock import Deadline
-from kubeflink.cluster.diagnosis import Diagnosis, Observed
+from kubeflink.cluster.diagnosis import Course, Observed
 from kubeflink.cluster.endpoint import Route
 from kubeflink.cluster.log_diagnosis import LogFinding, explain_log
 from kubeflink.cluster.logs import main_container
@@ -94,8 +94,7 @@ class _Wait:
     uid: str | None
     on_stage: Progress | None
     _route: Route | None = field(default=None, init=False)
-    _seen: Diagnosis | None = field(default=None, init=False)
-    _since: float = field(default=0.0, init=False)
+    _course: Course = field(default_factory=Course, init=False)
     _stage: str = field(default="", init=False)
     _last_error: str = field(default="", init=False)
 
@@ -131,9 +130,10 @@ class _Wait:
             return
         self._check_identity(observed)
         found = diagnosis.diagnose(observed)
-        self._note(found)
-        self._tell(found.sentence if found else stage_of(observed))
-        if found is not None and self._is_final(found):
+        now = asyncio.get_running_loop().time()
+        if self._course.note(found, now):
+            self._tell(found.sentence if found else stage_of(observed))
+        if found is not None and self._course.is_final(now):
             raise ClusterFailedError(
                 f"The Flink cluster {self.cluster_id} does not start: {found.sentence}",
                 hint=found.hint,
@@ -141,7 +141,7 @@ class _Wait:
 
     async def timed_out(self, seconds: float) -> WaitTimeoutError:
         """The error for a wait that ended at its limit, with the best guess at the cause."""
-        seen = self._seen
+        seen = self._course.seen
         told, hint = (seen.sentence, seen.hint) if seen else (self._last_error or self._stage, None)
         if seen is None and (
             finding := await explain_running(self.client, self.cluster_id, self.namespace)
@@ -151,17 +151,6 @@ class _Wait:
             f"The Flink cluster {self.cluster_id} was not ready after {seconds:g} s: {told}",
             hint=hint or f"Look at it: kubeflink logs {self.cluster_id}",
         )
-
-    def _note(self, found: Diagnosis | None) -> None:
-        """Remembers since when the same kind of cause has been there."""
-        if found is None or self._seen is None or found.kind != self._seen.kind:
-            self._since = asyncio.get_running_loop().time()
-        self._seen = found
-
-    def _is_final(self, found: Diagnosis) -> bool:
-        if found.patience is None:
-            return False
-        return asyncio.get_running_loop().time() - self._since >= found.patience
 
     def _check_identity(self, observed: Observed) -> None:
         if self.uid is None or observed.deployment is None:

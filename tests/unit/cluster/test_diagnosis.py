@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflink.cluster import diagnosis
+from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.log_diagnosis import explain_log
 
 Json = dict[str, Any]
@@ -192,3 +193,28 @@ def test_other_logs() -> None:
     assert explain_log("") is None
     assert explain_log("2026 INFO all is well\n") is None
     assert explain_log("2026 ERROR a.b.C [] - it broke\n") is not None
+
+
+def test_a_cause_is_final_when_it_has_lasted() -> None:
+    pulling = Diagnosis("image", "ErrImagePull", patience=25.0)
+    again = Diagnosis("image", "ImagePullBackOff", patience=25.0)
+    course = Course()
+
+    assert [course.note(pulling, 0.0), course.note(again, 10.0), course.note(pulling, 24.0)] == [
+        True,
+        False,
+        False,
+    ]
+    assert not course.is_final(24.0)
+    assert course.is_final(25.0)
+
+
+def test_a_cause_begins_anew_when_it_was_gone_or_was_another() -> None:
+    course = Course()
+    course.note(Diagnosis("image", "x", patience=25.0), 0.0)
+
+    assert course.note(None, 20.0)
+    assert course.note(Diagnosis("image", "x", patience=25.0), 30.0)
+    assert not course.is_final(40.0)
+    assert course.note(Diagnosis("room", "y"), 60.0)
+    assert not course.is_final(1e9)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kubeflink.cluster import deployment
+from kubeflink.cluster import deployment, diagnosis
 from kubeflink.cluster.application import ApplicationCluster
 from kubeflink.cluster.ending import LogWitness
 from kubeflink.errors import ClusterFailedError, JobFailedError, WaitTimeoutError
@@ -136,9 +136,22 @@ async def test_an_end_that_nobody_saw_is_not_called_a_success(
     assert caught.value.state == "UNKNOWN"
 
 
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("InvalidImageName", "BAD is no valid image name"),
+        ("ImagePullBackOff", "image BAD cannot be pulled"),
+    ],
+)
 async def test_a_jobmanager_that_cannot_start(
-    app: ApplicationCluster, kubernetes: SmallKubernetes
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    monkeypatch: pytest.MonkeyPatch,
+    reason: str,
+    told: str,
 ) -> None:
+    """At once, or when a cause that may pass has not passed for a while."""
+    monkeypatch.setattr(diagnosis, "SECONDS_FOR_REGISTRY", 0.5)
     kubernetes.behind.places.clear()
     pod = {
         "metadata": {"name": "demo-7f", "labels": {**FLINK_LABELS, "component": "jobmanager"}},
@@ -146,13 +159,13 @@ async def test_a_jobmanager_that_cannot_start(
     }
     made = await kubernetes.add(PODS, pod)
     waiting = {"name": "flink-main-container", "image": "BAD", "ready": False}
-    waiting["state"] = {"waiting": {"reason": "InvalidImageName"}}
+    waiting["state"] = {"waiting": {"reason": reason}}
     status = {"phase": "Pending", "containerStatuses": [waiting]}
     await kubernetes.store.replace(
         PODS, "default", {**made, "status": status}, subresource="status"
     )
 
-    with pytest.raises(ClusterFailedError, match="BAD is no valid image name"):
+    with pytest.raises(ClusterFailedError, match=told):
         await app.wait(timeout=60)
 
 
