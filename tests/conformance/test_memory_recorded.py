@@ -20,7 +20,7 @@ from support.scenarios import Scenario, load_scenarios
 SCENARIOS = [
     scenario
     for scenario in load_scenarios("jobmanager")
-    if scenario.raw["conf_file"] and scenario.raw["jobmanager"].get("jvm_memory_args")
+    if scenario.raw["conf_file"] and scenario.raw.get("jobmanager", {}).get("jvm_memory_args")
 ]
 
 
