@@ -36,6 +36,8 @@ DEPLOYMENT = {
                         "image": "busybox",
                         "command": ["sh", "-c", f"echo began; {SERVER}"],
                         "ports": [{"name": "http", "containerPort": 19201}],
+                        # kubectl gives a port-forward up whose first connection is refused.
+                        "readinessProbe": {"tcpSocket": {"port": "http"}},
                     }
                 ]
             },
