@@ -14,12 +14,16 @@ again. To hear something twice is harmless, not to hear it is not.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kubeflink import objects
 from kubeflink.apiserver.watch import Change, EventLog, EventType
 from kubeflink.objects import JsonObject, Resource
+
+ENCODED = 64
+"""How many changes keep their JSON, for the watchers that are nearly up to date."""
 
 TOMBSTONES = 10_000
 """How many deleted objects are remembered."""
@@ -45,6 +49,7 @@ class History(EventLog):
         self._entries: dict[str, _Entry] = {}
         self._next = 0
         self._gone: dict[str, None] = {}
+        self._encoded: deque[Change] = deque(maxlen=ENCODED)
         self.origin = resource_version
         """What happened up to here is only known as far as it can be seen in what is there."""
 
@@ -67,6 +72,9 @@ class History(EventLog):
         kind: EventType = "DELETED" if deleted else ("MODIFIED" if was_there else "ADDED")
         previous = obj if deleted else (known.change.object if known and was_there else None)
         change = Change(kind, self._resource, obj, own, previous)
+        if len(self._encoded) == ENCODED:
+            self._encoded[0].forget_encoding()
+        self._encoded.append(change)
         self._entries[name] = _Entry(self._next, self._version, change)
         self._next += 1
         self._gone.pop(name, None)

@@ -13,7 +13,7 @@ that purpose, since the objects are to be exactly Flink's.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -185,17 +185,26 @@ class KubeClient:
         all_namespaces: bool = False,
         labels: Selector = None,
         fields: Selector = None,
+        transform: Callable[[JsonObject], JsonObject] | None = None,
     ) -> ObjectList:
-        """All objects that match, each with its `apiVersion` and `kind`."""
+        """All objects that match, each with its `apiVersion` and `kind`.
+
+        `transform` makes of each what is kept of it, page by page.
+        """
         call = self._call("list", resource, namespace, all_namespaces=all_namespaces)
         parameters = selectors(labels, fields)
         try:
-            return await self._pages(call, {"limit": PAGE, **parameters})
+            return await self._pages(call, {"limit": PAGE, **parameters}, transform)
         except errors.GoneError:
             # The version of the first page is too old for the next one: take all at once.
-            return await self._pages(call, parameters)
+            return await self._pages(call, parameters, transform)
 
-    async def _pages(self, call: Call, parameters: dict[str, Any]) -> ObjectList:
+    async def _pages(
+        self,
+        call: Call,
+        parameters: dict[str, Any],
+        transform: Callable[[JsonObject], JsonObject] | None,
+    ) -> ObjectList:
         kind = {"apiVersion": call.resource.api_version, "kind": call.resource.kind}
         items: Objects = []
         while True:
@@ -207,7 +216,8 @@ class KubeClient:
             found = page.get("items") or []
             if not isinstance(found, list) or not all(map(_is_object, found)):
                 raise status.foreign(call, self.access)
-            items += ({**kind, **item} for item in found)
+            complete = ({**kind, **item} for item in found)
+            items += complete if transform is None else map(transform, complete)
             if not metadata.get("continue"):
                 return ObjectList(tuple(items), str(metadata.get("resourceVersion", "")))
             parameters["continue"] = metadata["continue"]

@@ -237,6 +237,7 @@ class Reflector:
             all_namespaces=self._all_namespaces,
             labels=self._labels,
             fields=self._fields,
+            transform=self._transform,
         )
 
     async def _watch(self) -> None:
@@ -274,10 +275,13 @@ class Reflector:
         self._version = listed.resource_version
 
     def _apply(self, event: WatchEvent) -> None:
+        obj = event.object
+        if self._transform is not None and event.type != "BOOKMARK":
+            obj = self._transform(obj)
         if event.type in ("ADDED", "MODIFIED"):
-            self._put(self._key(event.object), event.object)
+            self._put(self._key(obj), obj)
         elif event.type == "DELETED":
-            self._remove(self._key(event.object), event.object)
+            self._remove(self._key(obj), obj)
         self._version = event.resource_version or self._version
 
     def _put(self, key: str, obj: JsonObject) -> None:
@@ -287,15 +291,11 @@ class Reflector:
             known = None
         if known is not None and _version_of(known) == _version_of(obj):
             return
-        if self._transform is not None:
-            obj = self._transform(obj)
         self._store[key] = obj
         self._tell(Change("added" if known is None else "modified", obj))
 
     def _remove(self, key: str, last: JsonObject | None = None) -> None:
         known = self._store.pop(key, None)
-        if last is not None and self._transform is not None:
-            last = self._transform(last)
         if known is not None:
             self._tell(Change("deleted", last or known))
 
