@@ -54,10 +54,12 @@ LONG_LEASE = {
 }
 QUICK_HEARTBEAT = {"heartbeat.timeout": "10s", "heartbeat.interval": "2s"}
 PATIENCE_WITH_WORKERS = {"resourcemanager.previous-worker.recovery.timeout": "60s"}
-"""Without it the new JobManager may ask for new TaskManagers before the old ones have registered."""
+"""Without it a new JobManager may ask for TaskManagers before the old ones have registered."""
 QUICK_LOSS = {"resourcemanager.taskmanager-registration.timeout": "60s"}
 
 ROWS_BEFORE_THE_KILL = 100
+ENDLESS = 100_000
+"""Rows for more than half an hour; the source keeps all that are to come in its checkpoints."""
 
 _OPTION = {"session": "session", "application": "app"}
 
@@ -435,7 +437,7 @@ async def test_the_leader_is_killed_ten_times(
         "kubernetes.hostnetwork.enabled": str(host_network).lower(),
     }
     name = f"two-{'host' if host_network else 'pod'}"
-    counting = CountingJob(tmp_path / "output", total=1_000_000, rate=40)
+    counting = CountingJob(tmp_path / "output", total=ENDLESS, rate=40)
     async with session(kubernetes, name, options) as cluster:
         job = await cluster.submit_sql(counting.script)
         workers: dict[str, str] = {}
@@ -481,7 +483,7 @@ async def test_taskmanagers_are_killed_at_random_for_two_minutes(
 ) -> None:
     chance = random.Random(24947)
     options = {**high_availability(tmp_path), **QUICK_LEASE, **QUICK_HEARTBEAT}
-    countings = [CountingJob(tmp_path / str(n), total=1_000_000, rate=40) for n in range(2)]
+    countings = [CountingJob(tmp_path / str(n), total=ENDLESS, rate=40) for n in range(2)]
     async with session(kubernetes, "victims", options) as cluster:
         jobs = [await cluster.submit_sql(counting.script) for counting in countings]
         for counting in countings:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 Run: TypeAlias = "Callable[[FlinkClient, str, str], Awaitable[str]]"
 """Given a client, the id of a jar and the id that the job shall have, starts the job."""
 
+SECONDS = 3 * RETRY_SECONDS
+"""How long a submission begins anew; a standby needs a minute to see that its leader has died."""
+
 _PAUSE = 1.0
 _DIGEST_CHUNK = 1024 * 1024
 
@@ -42,13 +45,15 @@ async def submit(
 ) -> str:
     """Uploads a jar to one JobManager and runs it there; returns the job's id.
 
-    Begins anew within `RETRY_SECONDS` if that JobManager ends meanwhile or does not know the jar
-    any more. A program that is only slow is never started twice.
+    Begins anew within `SECONDS` if that JobManager ends meanwhile, does not know the jar any more,
+    or has lost its leader. A program that is only slow is never started twice.
     """
     import httpx2
 
+    from kubeflink.rest import failures
+
     job_id = secrets.token_hex(16)
-    deadline = Deadline.after(RETRY_SECONDS)
+    deadline = Deadline.after(SECONDS)
     is_repeated = False
     while True:
         try:
@@ -57,7 +62,8 @@ async def submit(
         except RestStatusError as error:
             if is_repeated and _says(error, "DuplicateJobSubmissionException"):
                 return job_id
-            if not _is_jar_missing(error) or not await deadline.pause(_PAUSE):
+            may_pass = _is_jar_missing(error) or failures.is_transient(error)
+            if not may_pass or not await deadline.pause(_PAUSE):
                 raise
         except RestUnreachableError as error:
             is_slow = isinstance(error.__cause__, httpx2.ReadTimeout)

@@ -28,6 +28,13 @@ T = TypeVar("T")
 READ_SECONDS = 60.0
 """How long one answer may take."""
 
+FIRST_ANSWER_SECONDS = 10.0
+"""The same for the first attempt of a request that may be repeated; each next has twice as long.
+
+A standby JobManager whose leader has just died passes requests on to the dead one, and is silent
+until web.timeout (10 min). Asked again a little later, it knows the next leader.
+"""
+
 CONNECT_SECONDS = 10.0
 
 SERVER_ERROR_SECONDS = 5.0
@@ -119,8 +126,9 @@ class Transport:
         loop = asyncio.get_running_loop()
         start = loop.time()
         pause = _FIRST_PAUSE
+        patience_with_answer = self._first_answer_seconds(call)
         while True:
-            outcome = await self._attempt(call)
+            outcome = await self._attempt(call, patience_with_answer)
             if isinstance(outcome, httpx2.Response):
                 return outcome
             if loop.time() + pause > start + outcome.patience:
@@ -131,10 +139,16 @@ class Transport:
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+            patience_with_answer = min(patience_with_answer * 2, call.read_seconds)
 
-    async def _attempt(self, call: Call) -> httpx2.Response | _Failed:
+    def _first_answer_seconds(self, call: Call) -> float:
+        if not call.repeatable or self._retry_seconds <= FIRST_ANSWER_SECONDS:
+            return call.read_seconds
+        return min(FIRST_ANSWER_SECONDS, call.read_seconds)
+
+    async def _attempt(self, call: Call, read_seconds: float) -> httpx2.Response | _Failed:
         timeout = httpx2.Timeout(
-            connect=CONNECT_SECONDS, read=call.read_seconds, write=READ_SECONDS, pool=None
+            connect=CONNECT_SECONDS, read=read_seconds, write=READ_SECONDS, pool=None
         )
         try:
             response = await self._http.request(
@@ -145,7 +159,7 @@ class Transport:
                 params=call.params,
                 timeout=timeout,
             )
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             unreachable = failures.unreachable(self.where, error)
             unreachable.__cause__ = error
             never_sent = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))

@@ -344,3 +344,14 @@ async def test_something_else_answers(flink: FlinkClient, server: ScriptedServer
 
     with pytest.raises(RestStatusError, match="does not answer as Flink"):
         await flink.overview()
+
+
+async def test_a_standby_that_is_silent_is_asked_again(
+    flink: FlinkClient, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflink.rest.transport.FIRST_ANSWER_SECONDS", 0.2)
+    server.on("GET", "/overview", Answer(delay=60.0), Answer(200, {"flink-version": "2.3.0"}))
+
+    assert (await flink.overview()).flink_version == "2.3.0"
+
+    assert len(server.requests("GET", "/overview")) == 2
