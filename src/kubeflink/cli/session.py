@@ -100,6 +100,7 @@ async def _start(
 ) -> None:
     from kubeflink import spec
     from kubeflink.cli import preflight
+    from kubeflink.cluster import deployment
     from kubeflink.cluster.session import SessionCluster
 
     configuration = spec.session_configuration(configuration)
@@ -109,7 +110,11 @@ async def _start(
         cluster = await SessionCluster.deploy_configured(client, configuration, wait=False)
         async with cluster:
             if wait:
-                await wait_ready(cluster, timeout)
+                assert cluster.uid is not None
+                async with deployment.taken_back_if_cancelled(
+                    client, cluster.name, cluster.namespace, cluster.uid
+                ):
+                    await wait_ready(cluster, timeout)
             await _show(cluster, output, is_ready=wait)
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -143,17 +144,7 @@ class _Attempt:
         if self.deployment is None:
             return None
         uid = objects.uid_of(self.deployment)
-        try:
-            await self.client.delete(DEPLOYMENTS, self.cluster_id, self.namespace, uid=uid)
-        except (NotFoundError, ConflictError):  # gone, or another one by now
-            return None
-        except KubernetesError as error:
-            logger.debug("clean-up failed", exc_info=error)
-            return (
-                f"Deployment {self.cluster_id} could not be taken back ({error.message}); remove"
-                f" it by: kubectl delete deployment {self.cluster_id} -n {self.namespace}"
-            )
-        return None
+        return await take_back(self.client, self.cluster_id, self.namespace, uid)
 
     async def _replace(self, obj: JsonObject) -> JsonObject:
         """Puts our object in the place of an older one of this cluster; refuses anybody else's."""
@@ -190,6 +181,38 @@ class _Attempt:
             f"{where} exists already and is not Flink's: {ownership.owner_of(existing)}",
             hint="It was left as it is. Choose another cluster id",
         )
+
+
+async def take_back(client: KubeClient, cluster_id: str, namespace: str, uid: str) -> str | None:
+    """Deletes the Deployment with this uid, and all it owns; says what is left if that fails."""
+    try:
+        await client.delete(DEPLOYMENTS, cluster_id, namespace, uid=uid)
+    except (NotFoundError, ConflictError):  # gone, or another one by now
+        return None
+    except KubernetesError as error:
+        logger.debug("clean-up failed", exc_info=error)
+        return (
+            f"Deployment {cluster_id} could not be taken back ({error.message}); remove"
+            f" it by: kubectl delete deployment {cluster_id} -n {namespace}"
+        )
+    return None
+
+
+@asynccontextmanager
+async def taken_back_if_cancelled(
+    client: KubeClient, cluster_id: str, namespace: str, uid: str
+) -> AsyncIterator[None]:
+    """For the wait after `deploy`: deletes the cluster again if the block is cancelled.
+
+    What then cannot be deleted is logged as a warning.
+    """
+    try:
+        yield
+    except asyncio.CancelledError:
+        left = await take_back(client, cluster_id, namespace, uid)
+        if left is not None:
+            logger.warning("%s", left)
+        raise
 
 
 async def _outcome(task: asyncio.Task[JsonObject]) -> JsonObject | None:

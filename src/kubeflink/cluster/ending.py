@@ -27,6 +27,7 @@ from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
+from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ApiUnreachableError,
     ClusterFailedError,
@@ -174,9 +175,7 @@ async def wait_for_end(
             outcome = await watch.run(Deadline.after(timeout), timeout)
             return replace(outcome, troubles=workers.troubles)
     finally:
-        reading.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await reading
+        await end(reading)
 
 
 @dataclass(slots=True)
@@ -222,7 +221,8 @@ class _Watch:
             self._tell()
             if not await self._exists():
                 with contextlib.suppress(TimeoutError):  # its last lines may be on their way
-                    await asyncio.wait_for(self.log_ended.wait(), timeout=5.0)
+                    async with asyncio.timeout(5.0):
+                        await self.log_ended.wait()
                 return self._outcome()
             if self.log.state is not None and self.log_ended.is_set():
                 return self._outcome()

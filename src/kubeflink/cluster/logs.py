@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from kubeflink import objects
+from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ApiUnreachableError,
     BadRequestError,
@@ -92,9 +93,7 @@ async def follow(
         while (line := await follower.lines.get()) is not None:
             yield line
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await end(task)
     if follower.error is not None:
         raise follower.error
 

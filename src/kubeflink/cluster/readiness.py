@@ -104,7 +104,8 @@ class _Wait:
             if self._route is None:
                 self._route = await endpoint.route_to(self.client, self.cluster_id, self.namespace)
             async with endpoint.connect(self.client, self._route, retry_seconds=0.0) as flink:
-                return await asyncio.wait_for(flink.overview(), timeout=10.0)
+                async with asyncio.timeout(10.0):
+                    return await flink.overview()
         except (ForbiddenError, ClusterNotFoundError):
             raise
         except TimeoutError:

@@ -57,8 +57,8 @@ class SessionCluster(FlinkCluster):
         `options` are Flink's, by key, on top of the configuration file in `conf_dir` (by default
         `FLINK_CONF_DIR`). Without a name one is made up. If the cluster does not become ready
         within `timeout` seconds it is left as it is, for a look at it; if the deployment itself
-        fails or is cancelled, nothing is left. Raises ClusterExistsError, ConfigurationError,
-        ClusterFailedError, WaitTimeoutError and what the API server refuses.
+        fails, or this call is cancelled, nothing is left. Raises ClusterExistsError,
+        ConfigurationError, ClusterFailedError, WaitTimeoutError and what the API server refuses.
         """
         configuration, client = configured(
             Connection(kubeconfig, context, namespace),
@@ -120,7 +120,10 @@ class SessionCluster(FlinkCluster):
             owns_client=owns_client,
         )
         if wait:
-            await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
+            async with deployment.taken_back_if_cancelled(
+                client, deployed.cluster_id, deployed.namespace, deployed.uid
+            ):
+                await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
         return cluster
 
     @classmethod

@@ -12,7 +12,6 @@ signal, which is no trouble.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from types import TracebackType
@@ -21,6 +20,7 @@ from typing import Final, Self
 from kubeflink import objects
 from kubeflink.cluster import diagnosis
 from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.tasks import end
 from kubeflink.errors import KubernetesError
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.reflector import Reflector
@@ -71,9 +71,7 @@ class WorkerWatch:
         trace: TracebackType | None,
     ) -> None:
         assert self._task is not None
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await end(self._task)
 
     async def _run(self) -> None:
         reflector = Reflector(self._client, PODS, self._namespace, labels=self._labels)

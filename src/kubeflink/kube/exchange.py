@@ -44,13 +44,15 @@ class Limits:
     """Seconds within which a request is tried again.
 
     `first_contact` is for a server that has never answered, `internal` for a 500, which is seldom
-    a passing matter. `pause` is the first pause between two attempts, which then grows.
+    a passing matter. `pause` is the first pause between two attempts, which then grows. `answer`
+    ends one attempt as a whole: limits between two bytes never do where these trickle.
     """
 
     total: float = 60.0
     first_contact: float = 3.0
     internal: float = 8.0
     pause: float = 0.25
+    answer: float = 120.0
 
 
 DEFAULT_LIMITS = Limits()
@@ -120,11 +122,15 @@ class Exchange:
         import httpx2
 
         try:
-            response: httpx2.Response = await self.client.send(
-                self.client.build_adapter_request(request)
-            )
+            async with asyncio.timeout(self.limits.answer):
+                response: httpx2.Response = await self.client.send(
+                    self.client.build_adapter_request(request)
+                )
         except httpx2.RequestError as error:
             raise status.unreachable(error, self.access) from error
+        except TimeoutError as error:
+            slow = httpx2.ReadTimeout("the answer trickles")
+            raise status.unreachable(slow, self.access) from error
         self.heard(response)
         if not response.is_success:
             raise status.error_of_response(response, call, self.access)

@@ -134,7 +134,7 @@ async def run(text: Path | None, tell: Tell, *, environ: Mapping[str, str] = os.
         await embedded.__aenter__()
     try:
         async with embedded.client() as client, session(client, clock) as flink:
-            return await count_words(flink, client, source, clock)
+            return await count_words(flink, client, source, clock, embedded.state.root)
     finally:
         await embedded.__aexit__(None, None, None)
 
@@ -166,7 +166,7 @@ async def run_and_keep(
         flink = await start_session(client, clock)
         async with flink:
             try:
-                await count_words(flink, client, source, clock)
+                await count_words(flink, client, source, clock, status.directory)
                 url = str((await flink.address()).url)
             except BaseException:
                 await flink.delete()
@@ -208,16 +208,19 @@ async def start_session(client: KubeClient, clock: _Steps) -> SessionCluster:
 
 
 async def count_words(
-    flink: SessionCluster, client: KubeClient, text: Path, clock: _Steps
+    flink: SessionCluster, client: KubeClient, text: Path, clock: _Steps, directory: Path
 ) -> Words:
-    """Runs the job, and tells of it until the TaskManagers that it needed have gone."""
-    with _scratch() as scratch:
+    """Runs the job, and tells of it until the TaskManagers that it needed have gone.
+
+    What the job writes is in `directory` for a while: with the embedded cluster's own files, which
+    are collected even if nobody is left to remove them here.
+    """
+    with _scratch(directory) as scratch:
         counts = scratch / "counts"
         async with _watching_taskmanagers(client, flink.name, clock.tell) as taskmanagers:
             with clock.step("Submitting the job"):
-                job = await asyncio.wait_for(
-                    flink.submit_sql(script(text, counts), source="the demo"), START_SECONDS
-                )
+                async with asyncio.timeout(START_SECONDS):
+                    job = await flink.submit_sql(script(text, counts), source="the demo")
 
             with clock.step(f"Counting the words of {text.name}"):
                 await job.wait(timeout=JOB_SECONDS, on_progress=_tell_states(clock.tell))
@@ -278,8 +281,8 @@ def _quoted(text: str) -> str:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix="kubeflink-demo-"))
+def _scratch(parent: Path) -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="counts-", dir=parent))
     try:
         yield directory
     finally:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from kubeflink import config
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import deployment, readiness
+from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import (
     ClusterFailedError,
     ClusterNotFoundError,
@@ -164,3 +166,62 @@ async def test_a_jobmanager_that_runs_and_does_not_serve_is_asked_for_its_log(
 
     with pytest.raises(WaitTimeoutError, match="AccessDeniedException: s3://bucket/ha"):
         await readiness.wait_ready(kubernetes.client, "demo", timeout=0.5)
+
+
+async def test_a_start_that_is_cancelled_while_it_waits_leaves_nothing(
+    kubernetes: SmallKubernetes,
+) -> None:
+    options = {
+        "kubernetes.cluster-id": "demo",
+        "jobmanager.memory.process.size": "1600m",
+        "taskmanager.memory.process.size": "1728m",
+    }
+    waits = asyncio.Event()
+    starting = asyncio.create_task(
+        SessionCluster.deploy_configured(
+            kubernetes.client,
+            config.load(conf_dir=None, overrides=options, environ={}),
+            on_stage=lambda _stage: waits.set(),
+        )
+    )
+    await waits.wait()
+    assert (await kubernetes.client.list(DEPLOYMENTS)).items
+
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert (await kubernetes.client.list(DEPLOYMENTS)).items == ()
+
+
+async def test_a_start_that_is_cancelled_spares_a_cluster_that_took_the_name(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
+) -> None:
+    first = await deployment.deploy(kubernetes.client, demo_spec)
+    waiting = deployment.taken_back_if_cancelled(kubernetes.client, "demo", "default", first.uid)
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+    other = await kubernetes.client.create(demo_spec.deployment)
+    with pytest.raises(asyncio.CancelledError):
+        async with waiting:
+            raise asyncio.CancelledError
+    found = await kubernetes.client.get(DEPLOYMENTS, "demo")
+    assert found["metadata"]["uid"] == other["metadata"]["uid"]
+
+
+async def test_a_cancellation_is_not_taken_for_an_answer(
+    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
+) -> None:
+    """However near to an answer of the REST API it comes."""
+    await deployment.deploy(kubernetes.client, demo_spec)
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.behind.places["demo-rest"] = (host, int(port))
+    flink_rest.on("GET", "/overview", Answer(404))
+    for turns in range(60):
+        before = len(flink_rest.seen)
+        waiting = asyncio.create_task(readiness.wait_ready(kubernetes.client, "demo", timeout=5.0))
+        while len(flink_rest.seen) == before:  # noqa: ASYNC110 - each turn of the loop counts
+            await asyncio.sleep(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting

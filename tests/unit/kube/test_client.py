@@ -670,6 +670,24 @@ async def test_a_name_does_not_lead_elsewhere(client: KubeClient, stub: ApiStub)
     assert "/../" not in "".join(seen.raw_path for seen in stub.seen)
 
 
+async def test_an_answer_that_trickles_is_given_up(stub: ApiStub, tmp_path: Path) -> None:
+    async def trickle(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        for _ in range(10_000):
+            await response.write(b" ")
+            await asyncio.sleep(0.01)
+        return response
+
+    stub.faults = [("*", trickle)]
+    file = stub.kubeconfig(tmp_path)
+    limits = Limits(total=0.1, answer=0.5)
+
+    async with KubeClient.connect(kubeconfig=file, environ={}, limits=limits) as client:
+        with pytest.raises(errors.ApiUnreachableError, match="no answer within the time limit"):
+            await client.get(objects.PODS, "a")
+
+
 async def test_a_broken_encoding_is_no_answer(client: KubeClient, stub: ApiStub) -> None:
     async def broken(request: web.Request, stub: ApiStub) -> web.StreamResponse:
         response = web.Response(body=b"no gzip", headers={"Content-Encoding": "gzip"})
