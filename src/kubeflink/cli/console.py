@@ -23,7 +23,14 @@ class Notice(Protocol):
 
 
 def prepare_streams() -> None:
-    """Let both streams print what they cannot encode as an escape, rather than fail."""
+    """Let both streams print what they cannot encode as an escape, rather than fail.
+
+    A stream that was closed before we started (`>&-`) is None; what goes there is lost.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -32,14 +39,22 @@ def prepare_streams() -> None:
 
 def out(text: str = "") -> None:
     """A line of the result."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    raw(f"{text}\n")
 
 
 def raw(text: str) -> None:
-    """A piece of the result as it is."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """A piece of the result as it is.
+
+    Raises BrokenPipeError when its reader has gone, KubeflinkError when it cannot be kept.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_stdout()
+        raise KubeflinkError(f"The output cannot be written: {error.strerror}") from error
 
 
 def say(text: str) -> None:

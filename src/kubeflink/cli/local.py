@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -123,8 +122,7 @@ def logs(name: str, follow: bool, tail: int | None) -> None:
         raise LocalError(f"there is no embedded Kubernetes {name}, and so no log")
     with found.log.open(encoding="utf-8", errors="replace") as file:
         lines = file.readlines()
-        sys.stdout.writelines(lines if tail is None else lines[len(lines) - tail :])
-        sys.stdout.flush()
+        console.raw("".join(lines if tail is None else lines[max(0, len(lines) - tail) :]))
         while follow and daemon.status(name).is_running:
             _copy_new_lines(file)
 

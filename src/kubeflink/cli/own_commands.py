@@ -137,9 +137,12 @@ def run(invocation: Invocation, words: list[str]) -> int:
         return 130
     except click.exceptions.Exit as end:
         return end.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        console.plain(error.format_message())
+        return UsageError.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else PROGRAM
-        message = _first_lower(error.format_message().rstrip("."))
+        message = _first_lower(" ".join(error.format_message().split()).rstrip("."))
         raise UsageError(message, hint=f"See {where} --help.") from None
     except click.ClickException as error:
         raise KubeflinkError(_first_lower(error.format_message())) from None

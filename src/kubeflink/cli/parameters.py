@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kubeflink.errors import UsageError
+
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
 
@@ -69,6 +71,12 @@ def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
         ) -> Any:
             from kubeflink.cluster.access import Connection
 
+            given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
+            for option, value in given.items():
+                if value is not None and not value.strip():
+                    raise UsageError(
+                        f"--{option} has no value", hint="Is a variable of the shell empty?"
+                    )
             connection = Connection(kubeconfig=kubeconfig, context=context, namespace=namespace)
             return function(*args, connection=connection, **kw)
 

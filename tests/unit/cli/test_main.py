@@ -128,6 +128,57 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "redirection", "code", "printed"),
+    [
+        ("options", ">&-", 0, ""),
+        ("options nothing-is-called-so", ">&- 2>&-", 2, ""),
+        (
+            "options",
+            ">/dev/full",
+            1,
+            "kubeflink: The output cannot be written: No space left on device\n",
+        ),
+    ],
+)
+def test_an_output_that_takes_nothing(
+    words: str, redirection: str, code: int, printed: str
+) -> None:
+    script = "import sys; from kubeflink.cli import main; sys.exit(main())"
+    command = f'{sys.executable} -c "{script}" {words} {redirection}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (code, printed)
+
+
+@pytest.mark.parametrize("group", ["session", "app", "local", "manifest", "diff"])
+def test_a_group_without_a_command_shows_its_help_as_an_error(call: Call, group: str) -> None:
+    found = call(group)
+
+    assert (found.code, found.out) == (2, "")
+    assert found.err == call(group, "--help").out
+
+
+def test_a_missing_argument_is_one_line_and_where_to_look(call: Call) -> None:
+    found = call("completion")
+
+    assert found.code == 2
+    first, second = found.err.splitlines()
+    assert first.startswith("kubeflink: missing argument")
+    assert second == "  See kubeflink completion --help."
+
+
+@pytest.mark.parametrize("option", ["--namespace", "--context", "--kubeconfig"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_variable_does_not_lead_to_another_place(
+    call: Call, option: str, value: str
+) -> None:
+    found = call("session", "stop", "demo", option, value)
+
+    assert found.code == 2
+    assert found.err.splitlines()[0] == f"kubeflink: {option} has no value"
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["--flink-version", "1.20", "x"], (Invocation(flink_version="1.20"), ["x"])),
