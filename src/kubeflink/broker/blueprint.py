@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kubeflink import config, objects
@@ -24,12 +24,14 @@ from kubeflink.kube.client import KubeClient
 from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, JsonObject
 from kubeflink.spec import names
 from kubeflink.spec.broker import with_client, without_api_access
+from kubeflink.spec.decorators.cmd_taskmanager import SCRIPT
 from kubeflink.spec.decorators.hadoop_conf import VOLUME as HADOOP_VOLUME
 from kubeflink.spec.decorators.kerberos import KEYTAB_VOLUME, KRB5_VOLUME
 from kubeflink.spec.decorators.pod_template import FILE as TEMPLATE_FILE
 from kubeflink.spec.inputs import CONSOLE_LOGGING_FILES, OTHER_LOGGING_FILES, Inputs, LocalFile
 from kubeflink.spec.parameters import is_kubernetes_high_availability
 from kubeflink.spec.pod_template import PodTemplate
+from kubeflink.spec.shell import dynamic_properties
 from kubeflink.spec.taskmanager import (
     JobManagerAddress,
     RequestedTaskManager,
@@ -53,6 +55,9 @@ class Blueprint:
     inputs: Inputs
     deployment: JsonObject
     worker: TaskManagerMemory
+    _forms: dict[TaskManagerMemory, JsonObject] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def high_availability(self) -> bool:
@@ -70,14 +75,47 @@ class Blueprint:
         With high availability TaskManagers look for their leader in ConfigMaps; they find them
         where the JobManager does.
         """
+        form = self._forms.get(requested.memory)
+        if form is None:
+            if len(self._forms) > _FORMS:
+                self._forms.clear()
+            form = self._forms[requested.memory] = self._form(requested.memory)
+        return filled(form, requested)
+
+    def _form(self, memory: TaskManagerMemory) -> JsonObject:
+        """The pod of all workers of this size, without a name and what goes with it."""
         pod = build_requested_taskmanager(
-            self.running, requested, deployment=self.deployment, inputs=self.inputs
+            self.running,
+            RequestedTaskManager("", {}, memory),
+            deployment=self.deployment,
+            inputs=self.inputs,
         )
         if self.running.get(broker.TASKMANAGER_API_ACCESS):
             return pod
         if self.high_availability:
             return with_client(pod, self.cluster_id, self.namespace)
         return without_api_access(pod)
+
+
+_FORMS = 100
+
+
+def filled(form: JsonObject, requested: RequestedTaskManager) -> JsonObject:
+    """A form with a worker's name and its properties, as `build_requested_taskmanager` has them."""
+    line = f"{SCRIPT} "
+    containers = []
+    for container in form["spec"]["containers"]:
+        if container["name"] == names.MAIN_CONTAINER:
+            shell, option, text = container["args"]
+            properties = dynamic_properties(requested.properties)
+            text = f"{line}{properties}{text.removeprefix(line)}"
+            container = {**container, "args": [shell, option, text]}
+        containers.append(container)
+    return {
+        **form,
+        "metadata": {**form["metadata"], "name": requested.name},
+        "spec": {**form["spec"], "containers": containers},
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ MAXIMUM_OPTIONS = 1000
 _KEY = re.compile(r"[\w.$<>/-]{1,256}", re.ASCII)
 _BYTES = re.compile(r"([0-9]{1,18})b", re.ASCII)
 _INDEX = r"[1-9][0-9]{0,8}"
+_PLAIN_WORD = re.compile(r"(?:[^ \t\r\n']|'[^']*')+")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 _MEMORY = (
@@ -148,10 +149,7 @@ class Policy:
             raise refusal(name, "its arguments are not those of a TaskManager")
         if len(line) > MAXIMUM_ARGUMENTS:
             raise refusal(name, f"its arguments are longer than {MAXIMUM_ARGUMENTS} characters")
-        try:
-            words = shlex.split(line)
-        except ValueError:
-            words = []
+        words = split_line(line)
         if not words or words[0] != SCRIPT:
             raise refusal(name, f"its arguments do not begin with {SCRIPT}")
         return words[1:]
@@ -219,6 +217,22 @@ class Policy:
             )
         if memory.slots > most.slots:
             raise refusal(name, f"{memory.slots} slots are wanted, {most.slots} are the most")
+
+
+def split_line(line: str) -> list[str]:
+    """The words of a line as a POSIX shell splits it; none of a line with an open quote.
+
+    Nothing is expanded. What Flink writes has single quotes at most, and is split by a pattern,
+    which takes a tenth of the time that `shlex` needs.
+    """
+    if '"' not in line and "\\" not in line and "#" not in line:
+        if line.count("'") % 2:
+            return []
+        return [match[0].replace("'", "") for match in _PLAIN_WORD.finditer(line)]
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return []
 
 
 def read_options(words: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
