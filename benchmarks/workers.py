@@ -191,15 +191,21 @@ def specification() -> Any:
 @asynccontextmanager
 async def broker(server: Server, directory: Path) -> AsyncIterator[tuple[int, Path]]:
     """A broker's process, and the kubeconfig for the JobManager."""
+    from kubeflink.broker.process import write_credentials
+    from kubeflink.spec.broker import client_kubeconfig, make_credentials
+
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
+    made = make_credentials("demo", "default")
+    write_credentials(made, directory / "credentials")
     theirs = directory / "jobmanager.kubeconfig"
-    words = (sys.executable, "-m", "kubeflink", "broker", "demo", "--port", str(port))
+    theirs.write_text(client_kubeconfig(made, f"https://127.0.0.1:{port}", "default"))
     mine = kubeconfig(server.url, directory / "broker.kubeconfig")
     async with process(
-        *words,
-        *("--metrics-port", "0", "--write-kubeconfig", str(theirs), "--kubeconfig", str(mine)),
+        *(sys.executable, "-m", "kubeflink", "broker", "demo", "--kubeconfig", str(mine)),
+        *("--port", str(port), "--metrics-port", "0"),
+        *("--credentials", str(directory / "credentials")),
         stderr=asyncio.subprocess.PIPE,
     ) as running:
         assert running.stderr is not None
