@@ -78,10 +78,14 @@ def test_the_demo_counts_a_text_of_ones_own(tmp_path: Path) -> None:
     assert [(word, int(n)) for word, n in counted] == most_frequent(text, 9)
 
 
-@pytest.mark.parametrize(("name", "message"), [("nope.txt", "no file"), ("", "no file that can")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("nope.txt", "no file"), ("", "no file that can"), ("latin.txt", "no text in UTF-8: byte 3")],
+)
 def test_a_text_that_cannot_be_read_is_refused_at_once(
     tmp_path: Path, name: str, message: str
 ) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"Z\xc3\xbc\xfcrich")
     done = run_demo(tmp_path, str(tmp_path / name))
 
     assert done.returncode == 2

@@ -8,14 +8,23 @@ from typing import Any
 from urllib.parse import quote
 
 from kubeflink import objects
+from kubeflink.errors import UsageError
 from kubeflink.objects import JsonObject, Resource
 
 Selector = Mapping[str, str] | str | None
 
 
 def in_path(name: str | None) -> str | None:
-    """A name as it stands in a path: one with a slash in it must not lead to another resource."""
-    return None if name is None else quote(name, safe=":")
+    """A name as it stands in a path: one with a slash in it must not lead to another resource.
+
+    UsageError for names that a path cannot hold: an empty one would make a request about an object
+    one about all of them, and dots one about the namespace that it is in.
+    """
+    if name is None:
+        return None
+    if not name.strip(" ") or name in (".", ".."):
+        raise UsageError(f"{name!r} cannot be a name in Kubernetes", hint="Is a variable empty?")
+    return quote(name, safe=":")
 
 
 @cache

@@ -8,6 +8,7 @@ events, so that a terminal, a pipe and a test can each make their own of it.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import csv
 import os
 import shutil
@@ -36,10 +37,13 @@ START_SECONDS = 300.0  # the limit for the JobManager to answer, and for the job
 JOB_SECONDS = 1800.0  # the limit for the job: the text may be a long one
 RELEASE_SECONDS = 180.0  # the limit for idle TaskManagers to go
 _LOOK_SECONDS = 0.2
+_LOOKED_AT = 1 << 16  # bytes of a text that tell whether it is one
 
 _OPTIONS: Mapping[str, str] = {
     **SMALL_MEMORY,
     "taskmanager.numberOfTaskSlots": "1",
+    # The one for batch jobs would give so small a text to a single TaskManager.
+    "jobmanager.scheduler": "Default",
     # A browser on this machine can open the web interface on a node port.
     "kubernetes.rest-service.exposed.type": "NodePort",
     # Half a minute of idleness is Flink's default; a demo should not wait for it.
@@ -117,6 +121,12 @@ def check_text(text: Path) -> Path:
         raise UsageError(f"There is no file {text}")
     if not text.is_file() or not os.access(text, os.R_OK):
         raise UsageError(f"{text} is no file that can be read", hint="Give a text in UTF-8")
+    with text.open("rb") as file:
+        start = file.read(_LOOKED_AT)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)  # the last character may be cut
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{text} is no text in UTF-8: byte {error.start}") from None
     return text.resolve()
 
 
@@ -237,13 +247,15 @@ def script(text: Path, counts: Path) -> str:
         SET 'execution.runtime-mode' = 'batch';
         SET 'pipeline.name' = {_quoted(f"word count of {text.name}")};
         SET 'parallelism.default' = '{PARALLELISM}';
-        -- The small text would else be given to one TaskManager, and there would be less to see.
-        SET 'execution.batch.adaptive.auto-parallelism.enabled' = 'false';
+        -- All tasks at once: else a TaskManager may go idle, and away, between two stages.
+        SET 'execution.batch-shuffle-mode' = 'ALL_EXCHANGES_PIPELINED';
         CREATE TEMPORARY FUNCTION words AS 'kubeflink.runner.Words';
         CREATE TABLE lines (line STRING)
-          WITH ('connector' = 'filesystem', 'path' = {_quoted(_flink_path(text))}, 'format' = 'raw');
+          WITH ('connector' = 'filesystem', 'format' = 'raw',
+                'path' = {_quoted(_flink_path(text))});
         CREATE TABLE counts (word STRING, n BIGINT)
-          WITH ('connector' = 'filesystem', 'path' = {_quoted(_flink_path(counts))}, 'format' = 'csv');
+          WITH ('connector' = 'filesystem', 'format' = 'csv',
+                'path' = {_quoted(_flink_path(counts))});
         INSERT INTO counts
           SELECT word, COUNT(*) FROM lines, LATERAL TABLE(words(line)) AS t(word) GROUP BY word;
     """

@@ -670,6 +670,25 @@ async def test_a_name_does_not_lead_elsewhere(client: KubeClient, stub: ApiStub)
     assert "/../" not in "".join(seen.raw_path for seen in stub.seen)
 
 
+@pytest.mark.parametrize("name", ["", " ", ".", ".."])
+async def test_a_name_that_means_more_than_one_object_is_refused(
+    client: KubeClient, stub: ApiStub, name: str
+) -> None:
+    calls: list[Callable[[], Awaitable[Any]]] = [
+        lambda: client.get(objects.PODS, name),
+        lambda: client.delete(objects.PODS, name),
+        lambda: client.patch(objects.PODS, name, {}),
+        lambda: client.pod_logs(name),
+        lambda: client.delete(objects.NAMESPACES, name),
+    ]
+    if name:  # an empty namespace is that of the context
+        calls.append(lambda: client.get(objects.PODS, "a", name))
+    for call in calls:
+        with pytest.raises(errors.UsageError, match="cannot be a name in Kubernetes"):
+            await call()
+    assert stub.seen == []
+
+
 async def test_an_answer_that_trickles_is_given_up(stub: ApiStub, tmp_path: Path) -> None:
     async def trickle(request: web.Request, stub: ApiStub) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
