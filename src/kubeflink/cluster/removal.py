@@ -218,18 +218,25 @@ async def _remaining(
         left = await _names_of(client, resource, cluster_id, namespace, uid if is_renewed else None)
         if left:
             return f"{resource.plural} are still there: {', '.join(left)}"
-    return None
+    owner, labels = uid if is_renewed else None, names.broker_labels(cluster_id)
+    left = await _names_of(client, PODS, cluster_id, namespace, owner, labels)
+    return f"its broker is still there: {', '.join(left)}" if left else None
 
 
 async def _names_of(
-    client: KubeClient, resource: Resource, cluster_id: str, namespace: str, owner: str | None
+    client: KubeClient,
+    resource: Resource,
+    cluster_id: str,
+    namespace: str,
+    owner: str | None,
+    labels: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The cluster's own objects of a kind; with `owner` only those that this uid owns.
 
     The ConfigMaps of high availability are no part of it. Without the right to list a kind, its
     objects are left to the garbage collector.
     """
-    labels: Mapping[str, str] = names.common_labels(cluster_id)
+    labels = names.common_labels(cluster_id) if labels is None else labels
     try:
         found = (await client.list(resource, namespace, labels=labels)).items
     except ForbiddenError:

@@ -1,0 +1,151 @@
+"""A cluster with a broker: its objects, and a JobManager that has nothing else."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+import pytest
+import yaml
+
+from kubeflink import config, objects, spec
+from kubeflink.objects import JsonObject
+from kubeflink.spec import JobManagerSpec
+
+SIZES = {
+    "kubernetes.cluster-id": "demo",
+    "kubernetes.namespace": "flink",
+    "jobmanager.memory.process.size": "1600m",
+    "taskmanager.memory.process.size": "1728m",
+}
+ENABLED = {"kubeflink.broker.enabled": "true"}
+
+
+def built(options: Mapping[str, str] = ENABLED) -> JobManagerSpec:
+    loaded = config.load(conf_dir=None, dynamic=list((SIZES | options).items()), environ={})
+    return spec.build_jobmanager(spec.session_configuration(loaded), environ={})
+
+
+def of_kind(found: JobManagerSpec, kind: str, name: str) -> JsonObject:
+    (one,) = (o for o in found.objects if o["kind"] == kind and objects.name_of(o) == name)
+    return one
+
+
+def test_without_the_option_nothing_changes() -> None:
+    assert [objects.name_of(o) for o in built({}).objects if "broker" in objects.name_of(o)] == []
+
+
+def test_flinks_own_objects_come_first() -> None:
+    plain, with_broker = built({}), built()
+    names = [(o["kind"], objects.name_of(o)) for o in plain.objects]
+
+    assert [(o["kind"], objects.name_of(o)) for o in with_broker.objects][: len(names)] == names
+    assert [o["kind"] for o in with_broker.objects[len(names) :]] == [
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "Secret",
+        "Secret",
+        "Service",
+        "Deployment",
+    ]
+
+
+def test_the_jobmanager_has_no_token_and_finds_its_broker() -> None:
+    found = built()
+    pod = found.deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+
+    assert pod["automountServiceAccountToken"] is False
+    assert variables["KUBECONFIG"] == "/opt/kubeflink/broker/kubeconfig"
+    assert variables["KUBERNETES_MASTER"] == "https://demo-broker.flink:8443"
+    assert {"name": "kubeflink-broker-volume", "secret": {"secretName": "demo-broker-client"}} in (
+        pod["volumes"]
+    )
+
+
+def test_the_jobmanagers_kubeconfig_has_no_key_of_the_broker() -> None:
+    found = built(ENABLED | {"kubernetes.context": "prod"})
+    client, own = (
+        of_kind(found, "Secret", "demo-broker-client"),
+        of_kind(found, "Secret", "demo-broker"),
+    )
+    assert client["data"].keys() == {"kubeconfig"}
+    kubeconfig = yaml.safe_load(base64.b64decode(client["data"]["kubeconfig"]))
+    token = base64.b64decode(own["data"]["token"]).decode()
+
+    assert kubeconfig["current-context"] == "prod"  # Flink looks for the context that is set
+    assert kubeconfig["users"][0]["user"]["token"] == token
+    assert "PRIVATE" not in str(kubeconfig)
+    assert len(token) >= 32
+
+
+def test_no_two_clusters_have_the_same_token() -> None:
+    assert of_kind(built(), "Secret", "demo-broker") != of_kind(built(), "Secret", "demo-broker")
+
+
+def test_the_certificate_has_the_services_names() -> None:
+    from cryptography import x509
+
+    own = of_kind(built(), "Secret", "demo-broker")
+    certificate = x509.load_pem_x509_certificate(base64.b64decode(own["data"]["tls.crt"]))
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+
+    assert {"demo-broker.flink", "demo-broker.flink.svc"} <= set(
+        names.get_values_for_type(x509.DNSName)
+    )
+
+
+@pytest.mark.parametrize("high_availability", [False, True])
+def test_the_role_is_as_small_as_can_be(high_availability: bool) -> None:
+    options = {
+        "high-availability.type": "kubernetes",
+        "high-availability.storageDir": "s3://bucket/ha",
+    }
+    role = of_kind(built(ENABLED | (options if high_availability else {})), "Role", "demo-broker")
+    rights = {
+        (*rule["apiGroups"], *rule["resources"]): (set(rule["verbs"]), rule.get("resourceNames"))
+        for rule in role["rules"]
+    }
+
+    expected = {
+        ("", "pods"): ({"list", "watch", "create", "delete"}, None),
+        ("apps", "deployments"): ({"get", "delete"}, ["demo"]),
+        ("", "services"): ({"get", "update"}, ["demo-rest", "demo"]),
+    }
+    if high_availability:
+        verbs = {"get", "list", "watch", "create", "update", "delete"}
+        expected["", "configmaps"] = (verbs, None)
+    assert rights == expected
+
+
+def test_an_account_that_exists_is_used() -> None:
+    found = built(ENABLED | {"kubeflink.broker.service-account": "theirs"})
+
+    kinds = {o["kind"] for o in found.objects}
+    assert not kinds & {"ServiceAccount", "Role", "RoleBinding"}
+    pod = of_kind(found, "Deployment", "demo-broker")["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "theirs"
+
+
+def test_the_brokers_pod_is_locked_down() -> None:
+    broker = of_kind(built(), "Deployment", "demo-broker")
+    pod = broker["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert container["command"] == ["kubeflink"]
+    assert container["args"][:4] == ["--flink-version", "2.3.0", "broker", "demo"]
+    assert "type" not in objects.labels_of(broker)  # it is no Flink cluster
+
+
+def test_the_longest_cluster_id_leaves_room() -> None:
+    loaded = SIZES | ENABLED | {"kubernetes.cluster-id": "a" * 45}
+
+    assert all(len(objects.name_of(o)) <= 63 for o in built(loaded).objects)
