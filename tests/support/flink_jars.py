@@ -41,7 +41,8 @@ def flink_jars(version: str) -> Path:
 
 def _bundled() -> Path | None:
     found = importlib.util.find_spec("pyflink")
-    return Path(found.origin).parent if found is not None and found.origin else None
+    places = found.submodule_search_locations if found is not None else None
+    return next(map(Path, places or ()), None)  # without its Python part it has no __init__
 
 
 def _holds(directory: Path, version: str) -> bool:

@@ -1,0 +1,360 @@
+"""Applications of every kind of program through the command line, with real Flink."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import functools
+import http.server
+import os
+import re
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kubeflink import objects
+from kubeflink.apiserver.faults import Fault
+from kubeflink.cluster import runner
+from kubeflink.errors import NotFoundError
+from kubeflink.local.cluster import EmbeddedCluster
+from kubeflink.local.settings import BackOff, Settings
+from support.embedded import embedded_cluster, eventually, small_arguments
+from support.extras import MissingError, flink_with_sql_gateway, pyflink_python
+from support.shell import Shell, ended, interrupt, line_with
+
+pytestmark = [
+    pytest.mark.flink,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(900),
+]
+
+FLINK = "2.3.0"
+CLASS = ("-c", runner.MAIN_CLASS)
+JAR = f"local://{runner.jar()}"
+TARGET = ("run", "-t", "kubernetes-application")
+ODD = """it''s "quoted" $HOME `x` \\ é % #{}, ; end"""
+QUICK = "-Dexecution.checkpointing.interval=300ms"
+"""Rows are in complete files after a checkpoint."""
+
+
+def numbers(directory: Path, *, end: int = 20_000) -> list[str]:
+    """Statements of a job that writes 1, 2, 3 ... into files, each exactly once.
+
+    The source keeps all that it will send in its state, which is sent to the JobManager.
+    """
+    return [
+        "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '20',"
+        f" 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '{end}')",
+        "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'csv',"
+        " 'sink.rolling-policy.rollover-interval' = '300 ms',"
+        f" 'sink.rolling-policy.check-interval' = '200 ms', 'path' = '{directory.as_uri()}')",
+        "INSERT INTO sink SELECT n FROM numbers",
+    ]
+
+
+def written(directory: Path) -> list[list[str]]:
+    """The rows in the files that are complete."""
+    rows: list[list[str]] = []
+    for file in directory.rglob("*"):
+        if file.is_file() and not file.name.startswith("."):
+            rows += csv.reader(file.read_text(encoding="utf-8").splitlines())
+    return rows
+
+
+def counted(directory: Path) -> list[int]:
+    return sorted(int(row[0]) for row in written(directory))
+
+
+def flink_home() -> Path | None:
+    try:
+        return flink_with_sql_gateway(FLINK)
+    except MissingError:
+        return None
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
+    home = await asyncio.to_thread(flink_home)
+    settings = Settings(
+        back_off=BackOff(initial=0.5, maximum=4.0), flink_homes=(home,) if home else ()
+    )
+    async with embedded_cluster(settings=settings) as kubernetes:
+        yield kubernetes
+
+
+@pytest.fixture(scope="module")
+def kubeflink(kubernetes: EmbeddedCluster) -> Shell:
+    return Shell(kubernetes.kubeconfig, {})
+
+
+def app(name: str, *words: str) -> tuple[str, ...]:
+    """An application cluster of the own world; options stand before its name."""
+    return ("app", "start", *small_arguments(), "-Drestart-strategy.type=none", *words, name)
+
+
+async def is_gone(kubernetes: EmbeddedCluster, name: str) -> bool:
+    try:
+        await kubernetes.store.get(objects.DEPLOYMENTS, "default", name)
+    except NotFoundError:
+        return True
+    return False
+
+
+async def gone(kubernetes: EmbeddedCluster, name: str) -> None:
+    await eventually(lambda: is_gone(kubernetes, name), f"application {name} gone")
+
+
+async def is_counting(directory: Path, beyond: int = 0) -> bool:
+    return len(await asyncio.to_thread(counted, directory)) > beyond
+
+
+# --- where the program is ----------------------------------------------------------------------
+
+
+@contextmanager
+def served(directory: Path) -> Iterator[str]:
+    """The files of a directory by HTTP; the address to put a name behind."""
+    handler = functools.partial(QuietHandler, directory=str(directory))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Nothing."""
+
+
+async def test_a_jar_by_http_with_arguments_that_survive(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    statements = [
+        "CREATE TABLE sink (t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv',"
+        f" 'path' = '{tmp_path.as_uri()}')",
+        f"INSERT INTO sink VALUES ('{ODD}')",
+    ]
+    with served(runner.jar().parent) as address:
+        raw = "-Duser.artifacts.raw-http-enabled=true"
+        done = await kubeflink(
+            *app("web", raw, *CLASS), f"{address}/{runner.jar().name}", *statements
+        )
+
+    assert done.code == 0, done.err
+    assert "ended as FINISHED" in done.out
+    assert written(tmp_path) == [[ODD.replace("''", "'")]]
+    await gone(kubernetes, "web")
+
+
+async def test_a_jar_of_the_image(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    template = tmp_path / "pod.yaml"
+    template.write_text(
+        "spec:\n  containers:\n  - name: flink-main-container\n    volumeMounts:\n"
+        "    - {name: programs, mountPath: /opt/flink/usrlib}\n  volumes:\n"
+        f"  - {{name: programs, hostPath: {{path: {runner.jar().parent}}}}}\n",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    done = await kubeflink.succeed(
+        *TARGET, "-Dkubernetes.cluster-id=image", *small_arguments(),
+        f"-Dkubernetes.pod-template-file.default={template}",
+        *CLASS, f"local:///opt/flink/usrlib/{runner.jar().name}", *numbers(out, end=30),
+    )  # fmt: skip
+
+    assert "Create flink application cluster image successfully" in done.out
+    await gone(kubernetes, "image")
+    assert counted(out) == list(range(1, 31))
+
+
+@pytest.mark.parametrize("world", ["own", "flink"])
+async def test_a_jar_of_this_machine(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path, world: str
+) -> None:
+    out, uploaded = tmp_path / "out", tmp_path / "uploaded"
+    upload = (
+        "-Dkubernetes.artifacts.local-upload-enabled=true",
+        f"-Dkubernetes.artifacts.local-upload-target={uploaded.as_uri()}",
+    )
+    flinks = (*TARGET, "-Dkubernetes.cluster-id=flink", *small_arguments())
+    program = (str(runner.jar()), *numbers(out, end=30))
+    start = app("own", *CLASS) if world == "own" else (*flinks, *CLASS)
+    refused = await kubeflink(*start, *program)
+    start = app("own", *CLASS, *upload) if world == "own" else (*flinks, *upload, *CLASS)
+
+    await kubeflink.succeed(*start, *program)
+
+    assert refused.code == 2
+    assert "is a file of this machine, which the pods do not have" in refused.err
+    assert "local-upload-enabled" in refused.err
+    assert os.listdir(uploaded) == [runner.jar().name]
+    await gone(kubernetes, world)
+    assert counted(out) == list(range(1, 31))
+
+
+# --- what kind of program it is ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gateway() -> None:
+    try:
+        flink_with_sql_gateway(FLINK)
+    except MissingError as error:
+        pytest.skip(f"SQL scripts as applications are checked as objects only: {error}")
+
+
+@pytest.mark.usefixtures("gateway")
+@pytest.mark.parametrize("where", ["file", "http://"])
+async def test_a_sql_script(kubeflink: Shell, tmp_path: Path, where: str) -> None:
+    out, script = tmp_path / "out", tmp_path / "numbers.sql"
+    text = ";\n".join([*numbers(out, end=30), ""])
+    script.write_text(f"-- thirty numbers\n{text}", encoding="utf-8")
+    with served(tmp_path) as address:
+        named = str(script) if where == "file" else f"{address}/{script.name}"
+        done = await kubeflink(*app("sql"), named)
+
+    assert done.code == 0, done.err
+    assert counted(out) == list(range(1, 31))
+
+
+@pytest.mark.usefixtures("gateway")
+async def test_a_sql_script_that_is_wrong(kubeflink: Shell) -> None:
+    done = await kubeflink(*app("sql", "--sql", "INSERT INTO nowhere SELECT 1"))
+
+    assert done.code == 1
+    assert "nowhere" in done.err.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def python_with_pyflink() -> Path:
+    try:
+        return pyflink_python(FLINK)
+    except MissingError as error:
+        pytest.skip(f"Python programs are checked as objects only: {error}")
+
+
+async def test_a_python_program(
+    kubeflink: Shell, tmp_path: Path, python_with_pyflink: Path
+) -> None:
+    out, script = tmp_path / "out", tmp_path / "job.py"
+    script.write_text(
+        "import sys\n"
+        "from pyflink.table import EnvironmentSettings, TableEnvironment\n"
+        "table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())\n"
+        "for statement in sys.argv[1:]:\n    table.execute_sql(statement)\n",
+        encoding="utf-8",
+    )
+    python = f"-Dpython.client.executable={python_with_pyflink}"
+
+    done = await kubeflink(*app("python", python), f"local://{script}", *numbers(out, end=30))
+
+    assert done.code == 0, done.err
+    assert counted(out) == list(range(1, 31))
+
+
+# --- how it ends -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "cause"),
+    [
+        ("INSERT INTO sink SELECT 1 / (5 - n) FROM numbers", "ArithmeticException: / by zero"),
+        ("INSERT INTO sink SELECT n FROM nowhere", "Object 'nowhere' not found"),
+    ],
+    ids=["while it runs", "in main"],
+)
+async def test_a_program_that_fails(
+    kubeflink: Shell, tmp_path: Path, statement: str, cause: str
+) -> None:
+    done = await kubeflink(*app("bad", *CLASS), JAR, *numbers(tmp_path)[:2], statement)
+
+    assert done.code == 1
+    assert cause in done.err.splitlines()[-1]
+    assert "Traceback" not in done.err
+
+
+async def test_no_such_application(kubeflink: Shell) -> None:
+    for words in (("list", "--app", "nope"), ("stop", "--app", "nope", "0" * 32)):
+        done = await kubeflink(*words)
+
+        assert done.code == 4
+        assert "No Flink cluster nope in namespace default" in done.err
+
+
+async def test_steering_an_application(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """Its REST API is away for a while; it is stopped, and goes on from its savepoint."""
+    out, where = tmp_path / "out", ("--savepoint-dir", str(tmp_path / "savepoints"))
+    rest = r"/services/steered-rest:rest/proxy/"
+    async with kubeflink.started(*app("steered", QUICK, *CLASS), JAR, *numbers(out)) as process:
+        await eventually(functools.partial(is_counting, out), "the first numbers")
+        kubernetes.server.faults.add(Fault(path=rest, status=503, times=10))
+        (job,) = (await kubeflink.succeed("list", "--app", "steered", "-o", "json")).json
+        named = ("--app", "steered", job["jid"])
+        bad = await kubeflink("stop", *named, "--savepoint-dir", "/proc/none")
+        target = ("-t", "kubernetes-application", "-Dkubernetes.cluster-id=steered")
+        listed = await kubeflink.succeed("list", *target)
+        saved = (await kubeflink.succeed("stop", *named, *where, "-o", "json")).json
+        done = await ended(process)
+
+    assert "Failed to create savepoint directory" in bad.err
+    assert job["jid"] in listed.out
+    assert done.code == 0, done.err
+    assert "ended as FINISHED" in done.out
+    await gone(kubernetes, "steered")
+    before = len(counted(out))
+    again = app("again", QUICK, *CLASS, "-s", saved["location"])
+    async with kubeflink.started(*again, JAR, *numbers(out)) as process:
+        await eventually(functools.partial(is_counting, out, before), "more numbers")
+        (job,) = (await kubeflink.succeed("list", "--app", "again", "-o", "json")).json
+        await kubeflink.succeed("cancel", "--app", "again", job["jid"], "--no-wait")
+        done = await ended(process)
+
+    assert done.code == 1
+    assert "CANCELED" in done.err
+    values = counted(out)
+    assert values == list(range(1, len(values) + 1))
+
+
+@pytest.mark.parametrize("end", ["deleted", "interrupted"])
+async def test_an_application_that_is_let_go_of(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path, end: str
+) -> None:
+    async with kubeflink.started(*app("gone", *CLASS), JAR, *numbers(tmp_path)) as process:
+        await line_with(process.stderr, "RUNNING")
+        if end == "interrupted":
+            interrupt(process)
+            done = await ended(process)
+            assert not await is_gone(kubernetes, "gone")
+        await kubeflink.succeed("app", "stop", "gone")
+        if end == "deleted":
+            done = await ended(process)
+
+    if end == "interrupted":
+        assert done.code == 130
+        assert "the application gone goes on; end it: kubeflink app stop gone" in done.err
+    else:
+        assert done.code == 1
+        assert re.search("is not known|CANCELED|FAILED", done.err)
+
+
+async def test_an_application_that_nobody_waits_for(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    words = app("alone", "--no-wait", "-o", "json", *CLASS)
+
+    found = (await kubeflink.succeed(*words, JAR, *numbers(tmp_path, end=30))).json
+
+    assert found["name"] == "alone"
+    await gone(kubernetes, "alone")
+    assert counted(tmp_path) == list(range(1, 31))
