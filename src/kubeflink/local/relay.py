@@ -69,7 +69,7 @@ class Relay:
             async with asyncio.TaskGroup() as group:
                 group.create_task(_copy(reader, target_writer), name="to the target")
                 group.create_task(_copy(target_reader, writer), name="from the target")
-        except* ConnectionError:
+        except* OSError:
             # One side broke off; the other one has to see that, and not a good end or nothing.
             writer.transport.abort()
         finally:

@@ -113,7 +113,7 @@ class JobDetails(msgspec.Struct, frozen=True):
     now: int = 0
     max_parallelism: int = msgspec.field(name="maxParallelism", default=-1)
     job_type: str = msgspec.field(name="job-type", default="")
-    scheduler_type: str = msgspec.field(name="schedulerType", default="")
+    scheduler_type: str | None = msgspec.field(name="schedulerType", default=None)
     timestamps: dict[str, int] = {}
     vertices: tuple[JobVertex, ...] = ()
     status_counts: dict[str, int] = msgspec.field(name="status-counts", default_factory=dict)
