@@ -184,9 +184,11 @@ async def workers_of(client: KubeClient, cluster_id: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def running(row: Row, kubernetes: EmbeddedCluster, directory: Path) -> AsyncIterator[Run]:
+async def running(
+    row: Row, kubernetes: EmbeddedCluster, directory: Path, *, broker: bool = False
+) -> AsyncIterator[Run]:
     """The cluster of a row, when its job has made some progress and is waited for."""
-    options = {**QUICK_HEARTBEAT, **QUICK_LOSS}
+    options = {**QUICK_HEARTBEAT, **QUICK_LOSS, "kubeflink.broker.enabled": str(broker).lower()}
     if row.host_network:
         options["kubernetes.hostnetwork.enabled"] = "true"
     if row.high_availability:
@@ -258,11 +260,13 @@ async def _first_job(cluster: FlinkCluster) -> Job | None:
     return cluster.job(jobs[0].id) if jobs else None
 
 
+@pytest.mark.parametrize("broker", [False, True], ids=["alone", "with-broker"])
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 async def test_the_jobmanager_is_killed(
-    row: Row, kubernetes: EmbeddedCluster, tmp_path: Path
+    row: Row, broker: bool, kubernetes: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    async with running(row, kubernetes, tmp_path) as run:
+    """A broker, which lives through it, changes nothing about the outcome."""
+    async with running(row, kubernetes, tmp_path, broker=broker) as run:
         rest = PortForward(run.client, "rest", service=f"{row.name}-rest", patience=60.0)
         async with rest, asyncio.TaskGroup() as calls:
             assert await overview_by(rest)
