@@ -138,3 +138,29 @@ def test_the_least_role() -> None:
 def test_on_the_host_network_the_jobmanager_writes_into_its_services(verb: str) -> None:
     assert (verb, SERVICES) in preflight.jobmanager_needs(False, host_network=True)
     assert (verb, SERVICES) not in preflight.jobmanager_needs(True)
+
+
+async def test_with_a_broker_the_jobmanagers_account_needs_nothing(
+    kubernetes: SmallKubernetes,
+) -> None:
+    plan = preflight.Plan("demo", "default", jobmanager_account="nobody", has_broker=True)
+
+    assert await messages(kubernetes, plan) == []
+
+
+async def test_who_deploys_a_broker_makes_its_role(kubernetes: SmallKubernetes) -> None:
+    kubernetes.rights.denied |= {"create roles", "create rolebindings"}
+    plan = preflight.Plan("demo", "default", has_broker=True)
+
+    (finding,) = await preflight.check(kubernetes.client, plan)
+    assert finding.message == "You may not create roles, create rolebindings in namespace default"
+    assert "kubeflink.broker.service-account" in (finding.hint or "")
+
+
+async def test_an_account_for_the_broker_is_looked_at(kubernetes: SmallKubernetes) -> None:
+    kubernetes.rights.denied |= {"create roles"}
+    plan = preflight.Plan("demo", "default", has_broker=True, broker_account="theirs")
+
+    assert await messages(kubernetes, plan) == [
+        "There is no service account theirs in namespace default"
+    ]
