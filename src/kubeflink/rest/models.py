@@ -78,7 +78,7 @@ class JobSummary(msgspec.Struct, frozen=True):
     duration: int = 0
     last_modification: int = msgspec.field(name="last-modification", default=-1)
     tasks: dict[str, int] = {}
-    job_type: str = msgspec.field(name="jobType", default="")
+    job_type: str | None = msgspec.field(name="jobType", default=None)
 
     @property
     def is_terminal(self) -> bool:
@@ -102,7 +102,11 @@ class JobVertex(msgspec.Struct, frozen=True):
 
 
 class JobDetails(msgspec.Struct, frozen=True):
-    """`/jobs/ID`. `timestamps` has the time of the last entry into each state, 0 for never."""
+    """`/jobs/ID`. `timestamps` has the time of the last entry into each state, 0 for never.
+
+    Of a job that is initialized or suspended, as in a failover, little is known: the types and the
+    plan are None then.
+    """
 
     id: str = msgspec.field(name="jid")
     name: str = ""
@@ -112,12 +116,12 @@ class JobDetails(msgspec.Struct, frozen=True):
     duration: int = 0
     now: int = 0
     max_parallelism: int = msgspec.field(name="maxParallelism", default=-1)
-    job_type: str = msgspec.field(name="job-type", default="")
+    job_type: str | None = msgspec.field(name="job-type", default=None)
     scheduler_type: str | None = msgspec.field(name="schedulerType", default=None)
     timestamps: dict[str, int] = {}
     vertices: tuple[JobVertex, ...] = ()
     status_counts: dict[str, int] = msgspec.field(name="status-counts", default_factory=dict)
-    plan: dict[str, Any] = {}
+    plan: dict[str, Any] | None = None
 
     @property
     def is_terminal(self) -> bool:

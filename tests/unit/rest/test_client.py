@@ -355,3 +355,14 @@ async def test_a_standby_that_is_silent_is_asked_again(
     assert (await flink.overview()).flink_version == "2.3.0"
 
     assert len(server.requests("GET", "/overview")) == 2
+
+
+async def test_a_job_in_a_failover_of_which_little_is_known(
+    flink: FlinkClient, server: ScriptedServer
+) -> None:
+    job = "e1f121d9cab10446b84b486b38d83813"
+    unknown = {"job-type": None, "schedulerType": None, "plan": None, "vertices": []}
+    body = {"jid": job, "name": "words", "state": "INITIALIZING", **unknown}
+    server.on("GET", f"/jobs/{job}", Answer(200, body))
+
+    assert (await flink.job(job)).state == "INITIALIZING"
