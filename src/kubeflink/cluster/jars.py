@@ -46,7 +46,8 @@ async def submit(
     """Uploads a jar to one JobManager and runs it there; returns the job's id.
 
     Begins anew within `SECONDS` if that JobManager ends meanwhile, does not know the jar any more,
-    or has lost its leader. A program that is only slow is never started twice.
+    or has lost its leader; not for an address that has never answered. A program that is only slow
+    is never started twice.
     """
     import httpx2
 
@@ -55,6 +56,7 @@ async def submit(
     job_id = secrets.token_hex(16)
     deadline = Deadline.after(SECONDS)
     is_repeated = False
+    flink: FlinkClient | None = None
     while True:
         try:
             async with one_jobmanager() as flink:
@@ -63,11 +65,11 @@ async def submit(
             if is_repeated and _says(error, "DuplicateJobSubmissionException"):
                 return job_id
             may_pass = _is_jar_missing(error) or failures.is_transient(error)
-            if not may_pass or not await deadline.pause(_PAUSE):
+            if not may_pass or _is_unheard(flink) or not await deadline.pause(_PAUSE):
                 raise
         except RestUnreachableError as error:
             is_slow = isinstance(error.__cause__, httpx2.ReadTimeout)
-            if is_slow or not await deadline.pause(_PAUSE):
+            if is_slow or _is_unheard(flink) or not await deadline.pause(_PAUSE):
                 raise
         is_repeated = True
 
@@ -94,6 +96,10 @@ def check_jar(path: Path) -> None:
         raise UsageError(
             f"{path} is no jar", hint="A jar is an archive with classes; was it built completely?"
         )
+
+
+def _is_unheard(flink: FlinkClient | None) -> bool:
+    return flink is not None and flink.is_unheard
 
 
 def _is_jar_missing(error: RestStatusError) -> bool:

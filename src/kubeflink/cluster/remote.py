@@ -8,17 +8,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from kubeflink.cluster import endpoint
 from kubeflink.cluster.endpoint import Address, is_near
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.rest import FlinkClient
 
+if TYPE_CHECKING:
+    from kubeflink.rest.transport import FirstContact
+
 
 class RemoteCluster(SessionCluster):
-    """A JobManager at `host` and `port`; the other methods of a cluster need a Kubernetes."""
+    """A JobManager at `host` and `port`; the other methods of a cluster need a Kubernetes.
 
-    def __init__(self, host: str, port: int, *, scheme: str = "http") -> None:
+    `first_contact` limits how long an address is tried that has never answered.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        scheme: str = "http",
+        first_contact: FirstContact | None = None,
+    ) -> None:
+        self._first_contact = first_contact
         shown = f"[{host}]" if ":" in host else host
         self._host, self._port = host, port
         self._url = f"{scheme}://{shown}:{port}"
@@ -34,9 +49,16 @@ class RemoteCluster(SessionCluster):
         if self._flink is None:
             import httpx2
 
+            from kubeflink.rest.transport import FirstContact
+
             http = httpx2.AsyncClient(trust_env=not is_near(self._url))
             await self._resources.enter_async_context(http)
-            self._flink = FlinkClient(http, self._url, where=f"JobManager {self.name}")
+            self._flink = FlinkClient(
+                http,
+                self._url,
+                where=f"JobManager {self.name}",
+                first_contact=self._first_contact or FirstContact(),
+            )
         return self._flink
 
     @asynccontextmanager

@@ -20,7 +20,7 @@ import httpx2
 
 from kubeflink.errors import RestStatusError, RestUnreachableError
 from kubeflink.rest import RETRY_SECONDS, models
-from kubeflink.rest.transport import Call, Transport
+from kubeflink.rest.transport import Call, FirstContact, Transport
 from kubeflink.rest.upload import JarUpload, Progress
 
 _T = TypeVar("_T")
@@ -46,13 +46,25 @@ class FlinkClient:
         *,
         where: str | None = None,
         retry_seconds: float = RETRY_SECONDS,
+        first_contact: FirstContact | None = None,
     ) -> None:
-        self._transport = Transport(http, base_url, where=where, retry_seconds=retry_seconds)
+        self._transport = Transport(
+            http,
+            base_url,
+            where=where,
+            retry_seconds=retry_seconds,
+            first_contact=first_contact,
+        )
 
     @property
     def where(self) -> str:
         """The place as messages name it."""
         return self._transport.where
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether this is an address that may be wrong: it has never answered."""
+        return self._transport.is_unheard
 
     # -- the cluster -------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ connection may be refused or break. A request is therefore repeated, with pauses
 as its limit lasts, if repeating cannot do something twice: reads always, changes when the caller
 says so (because Flink recognises the id that they carry). A change of unknown fate is repeated only
 if it certainly did not arrive.
+
+That patience is for a JobManager that is known to be there. An address that somebody typed may be
+wrong: with `FirstContact` it has to answer soon once, before it is waited for.
 """
 
 from __future__ import annotations
@@ -39,6 +42,19 @@ CONNECT_SECONDS = 10.0
 
 SERVER_ERROR_SECONDS = 5.0
 """How long a 500 of unknown cause is asked again: a start passes sooner, a defect never."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstContact:
+    """Seconds that an address is given which has never answered.
+
+    `refused` is for a connection that is refused or closed, `failing` for errors of a server and
+    for silence.
+    """
+
+    refused: float = 10.0
+    failing: float = 30.0
+
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
@@ -81,11 +97,18 @@ class Transport:
         *,
         where: str | None = None,
         retry_seconds: float = RETRY_SECONDS,
+        first_contact: FirstContact | None = None,
     ) -> None:
         self._http = http
         self._base_url = base_url.rstrip("/")
         self._retry_seconds = retry_seconds
+        self._first_contact = first_contact
         self.where = where or self._base_url
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the first contact is limited, and no JobManager has answered yet."""
+        return self._first_contact is not None
 
     async def read(self, path: str, answer: type[T], *, what: str) -> T:
         """GET and decode; repeated within the limit."""
@@ -163,7 +186,11 @@ class Transport:
             unreachable = failures.unreachable(self.where, error)
             unreachable.__cause__ = error
             never_sent = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))
-            return _Failed(unreachable, self._patience(call.repeatable or never_sent))
+            is_silent = isinstance(error, httpx2.TimeoutException)
+            patience = self._patience(call.repeatable or never_sent, is_refused=not is_silent)
+            return _Failed(unreachable, patience)
+        if response.status_code < 500:
+            self._first_contact = None
         if response.is_success:
             return response
         failure = failures.failure_of(response, call.what, self.where)
@@ -175,8 +202,13 @@ class Transport:
             return _Failed(failure, min(SERVER_ERROR_SECONDS, self._retry_seconds))
         return _Failed(failure, 0.0)
 
-    def _patience(self, may_repeat: bool) -> float:
-        return self._retry_seconds if may_repeat else 0.0
+    def _patience(self, may_repeat: bool, *, is_refused: bool = False) -> float:
+        if not may_repeat:
+            return 0.0
+        if self._first_contact is None:
+            return self._retry_seconds
+        limit = self._first_contact.refused if is_refused else self._first_contact.failing
+        return min(limit, self._retry_seconds)
 
     def decode(self, response: httpx2.Response, answer: type[T], what: str) -> T:
         """The body as `answer`; a RestStatusError if it is something else."""
