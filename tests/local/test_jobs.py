@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import pty
 import re
@@ -18,6 +19,7 @@ from kubeflink import SessionCluster, objects
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import runner
 from kubeflink.local.cluster import EmbeddedCluster
+from support.commands import kubectl
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
 from support.shell import Shell, ended, interrupt, line_with
 
@@ -81,6 +83,12 @@ async def is_running(session: SessionCluster, job: str) -> bool:
     return details.status_counts.get("RUNNING", 0) == len(details.vertices)
 
 
+async def has_begun(session: SessionCluster, job: str) -> bool:
+    """Whether it runs, or has run."""
+    state = (await session.job(job).details()).state
+    return state == "FINISHED" or await is_running(session, job)
+
+
 async def has_state(session: SessionCluster, job: str, *states: str) -> str:
     async def look() -> str | None:
         state = await session.job(job).state()
@@ -108,7 +116,12 @@ def jar(*statements: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
 async def test_a_503_for_a_while_is_waited_out(
-    kubeflink: Shell, kubernetes: EmbeddedCluster, job: str, tmp_path: Path, world: tuple[str, ...]
+    kubeflink: Shell,
+    kubernetes: EmbeddedCluster,
+    session: SessionCluster,
+    job: str,
+    tmp_path: Path,
+    world: tuple[str, ...],
 ) -> None:
     directory = ("--savepoint-dir", str(tmp_path)) if world == OWN else (str(tmp_path),)
     dispose = "--dispose" if world == OWN else "-d"
@@ -131,6 +144,7 @@ async def test_a_503_for_a_while_is_waited_out(
         assert down.struck == 2, call
         if words[0] == "run":
             taken = done.job
+            await eventually(functools.partial(has_begun, session, taken), "the job running")
         elif words[0] == "savepoint":
             taken = (re.search(r"file:\S+", done.out) or [""])[0]
 
@@ -281,6 +295,34 @@ async def test_what_was_done_as_json(kubeflink: Shell, session: SessionCluster) 
 
     assert taken["checkpoint_id"] > 0
     assert ended == {"job_id": doomed, "state": "CANCELED"}
+
+
+# --- the way to the REST API -------------------------------------------------------------------
+
+
+async def test_the_way_to_the_cluster_is_said_when_asked(kubeflink: Shell) -> None:
+    done = await kubeflink.succeed("-v", "list", *OWN)
+
+    assert "kubeflink: reaching cluster demo (through the API server)" in done.err.splitlines()
+
+
+async def test_kubectl_forwards_a_port_to_the_rest_api(
+    kubeflink: Shell, kubernetes: EmbeddedCluster
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(kubectl(), "--kubeconfig", str(kubernetes.kubeconfig)),
+        *("port-forward", "service/demo-rest", ":8081"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        told = await line_with(process.stdout, "Forwarding from 127.0.0.1")
+        address = (re.search(r"127\.0\.0\.1:\d+", told) or [""])[0]
+        listed = await kubeflink.succeed("list", "-m", address)
+    finally:
+        process.kill()
+        await process.wait()
+
+    assert listed.out == (await kubeflink.succeed("list", *TARGET)).out
 
 
 # --- Ctrl-C ------------------------------------------------------------------------------------

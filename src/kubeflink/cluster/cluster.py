@@ -8,6 +8,7 @@ as does leaving an `async with` block; the cluster itself goes on, until `delete
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from kubeflink.cluster.workers import WorkerWatch
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.models import JobSummary, Overview, TaskManagerSummary
+
+logger = logging.getLogger(__name__)
 
 
 class FlinkCluster:
@@ -91,6 +94,9 @@ class FlinkCluster:
         """
         if self._flink is None:
             self.route = await endpoint.route_to(self._client, self.name, self.namespace)
+            # A forwarded port is slower and breaks with its pod: worth a line unasked.
+            level = logging.WARNING if self.route.kind == "port-forward" else logging.INFO
+            logger.log(level, "reaching %s", self.route.where)
             connection = endpoint.connect(self._client, self.route)
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
