@@ -14,6 +14,7 @@ from kubeflink.cli import console, progress, tables
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.parameters import (
+    ClusterName,
     broker_option,
     connection_options,
     output_option,
@@ -257,7 +258,7 @@ def _show(found: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 @app_command.command("stop")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 @click.option(
     "--ha-data",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubeflink.cli import console, tables
-from kubeflink.cli.parameters import connected, connection_options, output_option
+from kubeflink.cli.parameters import ClusterName, connected, connection_options, output_option
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("describe")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 @output_option("text", "json", "yaml")
 def describe_command(name: str, *, connection: Connection, output: str) -> None:

@@ -116,13 +116,14 @@ async def cluster_of(action: Action) -> AsyncIterator[SessionCluster]:
 def cluster_id_of(action: Action) -> str:
     """The cluster id that has to be there."""
     from kubeflink.config.options import kubernetes as k8s
+    from kubeflink.spec import names
 
     cluster_id = action.configuration.get(k8s.CLUSTER_ID)
     if cluster_id is None:
         raise UsageError(
             "no cluster was named", hint=f"Add -D{k8s.CLUSTER_ID.key}=ID; see kubeflink clusters."
         )
-    return cluster_id
+    return names.validate_sought_name(cluster_id)
 
 
 def unknown_target(target: str) -> UsageError:

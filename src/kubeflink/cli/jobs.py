@@ -16,6 +16,7 @@ import click
 
 from kubeflink.cli import console, tables
 from kubeflink.cli.parameters import (
+    ClusterName,
     connected,
     connection_options,
     output_option,
@@ -44,8 +45,12 @@ def on_cluster(function: F) -> F:
             raise UsageError("name one cluster: --session NAME or --app NAME")
         return function(*args, cluster=session or app, **kw)
 
-    command = click.option("--app", metavar="NAME", help="The application cluster.")(command)
-    command = click.option("--session", metavar="NAME", help="The session cluster.")(command)
+    for option, about in (
+        ("--app", "The application cluster."),
+        ("--session", "The session cluster."),
+    ):
+        named = click.option(option, type=ClusterName(), metavar="NAME", help=about)
+        command = named(command)
     return connection_options(short_namespace=False)(command)  # type: ignore[return-value]
 
 

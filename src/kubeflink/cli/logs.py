@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kubeflink.cli import console
-from kubeflink.cli.parameters import connected, connection_options
+from kubeflink.cli.parameters import ClusterName, connected, connection_options
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
 
 
 @click.command("logs")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines, also of new pods.")
 @click.option("--jobmanager", is_flag=True, help="Only the JobManager.")

@@ -54,6 +54,20 @@ class Property(click.ParamType[tuple[str, str]]):
         return key, text if equals else "true"
 
 
+class ClusterName(click.ParamType[str]):
+    """The name of a cluster that is there, or was."""
+
+    name = "name"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name itself. Raises UsageError, before anybody is asked."""
+        from kubeflink.spec import names
+
+        return names.validate_sought_name(str(value))
+
+
 def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
     """Adds `--namespace`, `--context`, `--kubeconfig`; the command gets them as `connection`.
 

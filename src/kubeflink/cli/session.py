@@ -10,6 +10,7 @@ import click
 from kubeflink.cli import console, progress, tables
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import (
+    ClusterName,
     broker_option,
     connected,
     connection_options,
@@ -150,7 +151,7 @@ async def _show(cluster: SessionCluster, output: str, *, is_ready: bool) -> None
 
 
 @session_command.command("stop")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 @click.option(
     "--ha-data",
@@ -193,7 +194,7 @@ async def delete(
 
 
 @session_command.command("attach")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 def attach(name: str, *, connection: Connection) -> None:
     """Read commands for the cluster NAME from standard input: help, stop, quit."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kubeflink.cli import console
-from kubeflink.cli.parameters import connected, connection_options
+from kubeflink.cli.parameters import ClusterName, connected, connection_options
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("ui")
-@click.argument("name")
+@click.argument("name", type=ClusterName())
 @connection_options()
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The local port.")
 @click.option("--open/--no-open", "in_browser", default=None, help="Open a browser.")

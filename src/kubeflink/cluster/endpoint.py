@@ -83,8 +83,11 @@ class Route:
 
 
 async def rest_service(client: KubeClient, cluster_id: str, namespace: str | None) -> JsonObject:
-    """The live `<id>-rest` Service; ClusterNotFoundError with similar names if it is not there."""
-    name = names.rest_service_name(cluster_id)
+    """The live `<id>-rest` Service; ClusterNotFoundError with similar names if it is not there.
+
+    UsageError, without a request, for what can be no cluster's name.
+    """
+    name = names.rest_service_name(names.validate_sought_name(cluster_id))
     try:
         return await client.get(SERVICES, name, namespace)
     except NotFoundError as error:

@@ -66,6 +66,7 @@ async def delete(
     `ha_data="delete"` always waits. After cancellation Kubernetes goes on deleting.
     """
     where = namespace or client.namespace
+    names.validate_sought_name(cluster_id)
     deployment = await _deployment(client, cluster_id, where)
     if deployment is not None:
         _check(deployment, cluster_id, where, force=force)

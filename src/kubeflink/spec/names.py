@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from kubeflink.errors import ConfigurationError
+from kubeflink.errors import ConfigurationError, UsageError
 
 CLUSTER_ID_OPTION = "kubernetes.cluster-id"
 NAMESPACE_OPTION = "kubernetes.namespace"
@@ -55,6 +55,21 @@ def validate_cluster_id(cluster_id: str, origin: str | None = None) -> str:
         option=CLUSTER_ID_OPTION,
         origin=origin,
         hint=_suggestion(cluster_id),
+    )
+
+
+def validate_sought_name(name: str) -> str:
+    """The name of a cluster that is looked for; `UsageError` if Kubernetes can have none such.
+
+    Longer names than Flink's client makes are let through: a cluster may have come another way.
+    """
+    if len(name) <= MAX_LABEL_LENGTH and _CLUSTER_ID.fullmatch(name):
+        return name
+    if not name.strip():
+        raise UsageError("the name of the cluster is blank", hint="Is a shell variable empty?")
+    raise UsageError(
+        f"{name!r} is no name of a cluster",
+        hint=f"Lower-case letters, digits and '-', a letter first, at most {MAX_LABEL_LENGTH}.",
     )
 
 

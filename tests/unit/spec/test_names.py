@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubeflink.errors import ConfigurationError
+from kubeflink.errors import ConfigurationError, UsageError
 from kubeflink.spec import names
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -76,3 +76,14 @@ def test_labels_select_one_role_of_one_cluster() -> None:
     assert names.common_labels("demo").items() <= jobmanager.items()
     assert names.common_labels("demo").items() <= taskmanager.items()
     assert jobmanager["app"] == "demo"
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "x" * 63])
+def test_a_name_that_kubernetes_can_have_is_looked_for(name: str) -> None:
+    assert names.validate_sought_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", " ", "A B", "a/b", "../x", "Demo", "1a", "a.b", "x" * 64])
+def test_a_name_that_no_cluster_has_is_not_looked_for(name: str) -> None:
+    with pytest.raises(UsageError):
+        names.validate_sought_name(name)
