@@ -80,12 +80,29 @@ def run_command(
             "name one program: a jar, a file ending in .sql or .py, or --sql STATEMENTS"
         )
     given["follows"] = wait and not detached
+    if program is not None:
+        _check_files(program, given)
     if program is not None and program.endswith(PYTHON_SUFFIX):
         running.run(_run_python(connection, cluster, program, given))
         return
     if program is not None and program.endswith(SQL_SUFFIX):
         sql = read_statements(Path(program))
     running.run(_run(connection, cluster, program, sql, given))
+
+
+def _check_files(program: str, given: Mapping[str, Any]) -> None:
+    """UsageError for a file that is not there, before anybody is asked about the cluster."""
+    from kubeflink.cluster.jars import check_jar
+
+    if not program.endswith((SQL_SUFFIX, PYTHON_SUFFIX)):
+        check_jar(Path(program))
+    elif not Path(program).is_file():
+        raise UsageError(f"There is no file {program}")
+    for option in ("py_files", "py_archives", "py_requirements"):
+        for word in filter(None, (given[option] or "").split(",")):
+            path = word.partition("#")[0]  # what follows is the name that it gets
+            if "://" not in path and not Path(path).exists():
+                raise UsageError(f"There is no file {path}")
 
 
 def read_statements(path: Path) -> str:
@@ -173,8 +190,6 @@ async def _run_python(
 def _python_program(script: str, given: Mapping[str, Any]) -> Program:
     from kubeflink.spec import Program, PythonProgram
 
-    if not Path(script).is_file():
-        raise UsageError(f"There is no file {script}")
     return Program(
         main_class=given["entry_class"],
         arguments=given["arguments"],

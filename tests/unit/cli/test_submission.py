@@ -1,0 +1,49 @@
+"""`run --session`: what is wrong on this machine is found before the cluster is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.recorder import RecordingServer
+
+from .conftest import Call
+
+
+@pytest.fixture
+def server(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[RecordingServer]:
+    """Depends on `call`, which takes the kubeconfig of the environment away first."""
+    with RecordingServer() as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("gone.jar",), "There is no file gone.jar"),
+        (("text.jar",), "text.jar is no jar"),
+        (("gone.sql",), "There is no file gone.sql"),
+        (("gone.py",), "There is no file gone.py"),
+        (("--py-files", "there.py,gone.py", "there.py"), "There is no file gone.py"),
+        (("--py-requirements", "gone.txt#cache", "there.py"), "There is no file gone.txt"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+)
+def test_a_file_that_cannot_be_run(
+    call: Call, server: RecordingServer, words: tuple[str, ...], message: str
+) -> None:
+    Path("text.jar").write_text("no archive", encoding="utf-8")
+    Path("there.py").touch()
+
+    found = call("run", "--session", "demo", *words)
+
+    assert found.code == 2
+    assert message in found.err
+    assert server.requests == []
