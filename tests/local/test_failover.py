@@ -53,8 +53,12 @@ LONG_LEASE = {
     f"{_ELECTION}.retry-period": "2s",
 }
 QUICK_HEARTBEAT = {"heartbeat.timeout": "10s", "heartbeat.interval": "2s"}
-PATIENCE_WITH_WORKERS = {"resourcemanager.previous-worker.recovery.timeout": "60s"}
-"""Without it a new JobManager may ask for TaskManagers before the old ones have registered."""
+PATIENCE_WITH_WORKERS = {
+    "resourcemanager.previous-worker.recovery.timeout": "60s",
+    "resourcemanager.taskmanager-timeout": "60s",
+}
+"""Else a new JobManager may ask for TaskManagers before the old ones have registered, or release
+them as idle before a program has come to its job again."""
 QUICK_LOSS = {"resourcemanager.taskmanager-registration.timeout": "60s"}
 
 ROWS_BEFORE_THE_KILL = 100
@@ -76,7 +80,7 @@ async def client(kubernetes: EmbeddedCluster) -> AsyncIterator[KubeClient]:
         yield client
 
 
-def high_availability(directory: Path) -> dict[str, str]:
+def ha_options(directory: Path) -> dict[str, str]:
     storage = directory / "ha"
     return {
         "high-availability.type": "kubernetes",
@@ -192,8 +196,8 @@ async def running(
     if row.host_network:
         options["kubernetes.hostnetwork.enabled"] = "true"
     if row.high_availability:
-        options |= {**high_availability(directory), **QUICK_LEASE, **PATIENCE_WITH_WORKERS}
-    counting = CountingJob(directory / "output", total=1000, rate=40)
+        options |= {**ha_options(directory), **QUICK_LEASE, **PATIENCE_WITH_WORKERS}
+    counting = CountingJob(directory / "output", total=1000, rate=50)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(kubernetes.client())
         cluster: FlinkCluster
@@ -261,12 +265,31 @@ async def _first_job(cluster: FlinkCluster) -> Job | None:
 
 
 @pytest.mark.parametrize("broker", [False, True], ids=["alone", "with-broker"])
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+@pytest.mark.parametrize("high_availability", [False, True], ids=["no-ha", "ha"])
+@pytest.mark.parametrize("host_network", [False, True], ids=["pod-network", "host-network"])
 async def test_the_jobmanager_is_killed(
-    row: Row, broker: bool, kubernetes: EmbeddedCluster, tmp_path: Path
+    host_network: bool,
+    high_availability: bool,
+    broker: bool,
+    kubernetes: EmbeddedCluster,
+    tmp_path: Path,
 ) -> None:
-    """A broker, which lives through it, changes nothing about the outcome."""
-    async with running(row, kubernetes, tmp_path, broker=broker) as run:
+    """The rows of the table, a session and an application side by side.
+
+    A broker, which lives through it, changes nothing about the outcome.
+    """
+    wanted = (host_network, high_availability)
+    rows = [row for row in TABLE if (row.host_network, row.high_availability) == wanted]
+    assert {row.kind for row in rows} == {"session", "application"}
+    async with asyncio.TaskGroup() as group:
+        for row in rows:
+            proof = prove(row, kubernetes, tmp_path / row.name, broker=broker)
+            group.create_task(proof, name=row.name)
+
+
+async def prove(row: Row, kubernetes: EmbeddedCluster, directory: Path, *, broker: bool) -> None:
+    """Do what the row is about, and look whether it is as the row says."""
+    async with running(row, kubernetes, directory, broker=broker) as run:
         rest = PortForward(run.client, "rest", service=f"{row.name}-rest", patience=60.0)
         async with rest, asyncio.TaskGroup() as calls:
             assert await overview_by(rest)
@@ -433,7 +456,7 @@ async def test_the_leader_is_killed_ten_times(
 ) -> None:
     kills = 3 if host_network else 10
     options = {
-        **high_availability(tmp_path),
+        **ha_options(tmp_path),
         **QUICK_LEASE,
         **QUICK_HEARTBEAT,
         **PATIENCE_WITH_WORKERS,
@@ -486,7 +509,7 @@ async def test_taskmanagers_are_killed_at_random_for_two_minutes(
     kubernetes: EmbeddedCluster, client: KubeClient, tmp_path: Path
 ) -> None:
     chance = random.Random(24947)
-    options = {**high_availability(tmp_path), **QUICK_LEASE, **QUICK_HEARTBEAT}
+    options = {**ha_options(tmp_path), **QUICK_LEASE, **QUICK_HEARTBEAT}
     countings = [CountingJob(tmp_path / str(n), total=ENDLESS, rate=40) for n in range(2)]
     async with session(kubernetes, "victims", options) as cluster:
         jobs = [await cluster.submit_sql(counting.script) for counting in countings]
@@ -521,8 +544,8 @@ async def test_the_api_server_is_away_for_half_a_minute(
 ) -> None:
     options = {
         "plain": {},
-        "patient": {**high_availability(tmp_path / "patient"), **LONG_LEASE},
-        "default": high_availability(tmp_path / "default"),
+        "patient": {**ha_options(tmp_path / "patient"), **LONG_LEASE},
+        "default": ha_options(tmp_path / "default"),
     }
     async with AsyncExitStack() as stack:
         jobs: dict[str, Job] = {}
