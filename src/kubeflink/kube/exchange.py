@@ -10,7 +10,8 @@ What may be repeated depends on what the server has done:
 
 All attempts together stay within `Limits`; a server's `Retry-After` is honoured if it fits. As long
 as the server has not answered once, refused connections and unknown names are believed soon: then
-the address is more likely wrong than the server restarting.
+the address is more likely wrong than the server restarting. Who waits for more than a moment is
+told of it once.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
+NEVER = -1.0
+
+QUIET_SECONDS = 5.0
+"""How long a request is tried again without a word."""
+
 UNDONE = frozenset({429})
 """Answers after which nothing has been done for sure."""
 
@@ -105,16 +111,21 @@ class Exchange:
         trail = trail or Trail()
         started, backoff = self.clock(), Backoff(self.limits.pause)
         trail.first_sent = self.wall_clock()
+        has_told = False
         while True:
             try:
                 return await self.attempt(call, build())
             except (errors.ApiUnreachableError, errors.ApiStatusError) as error:
                 maybe_done = _may_be_done(error)
                 trail.maybe_done |= maybe_done
-                pause = self._pause(error, started, backoff)
-                if pause is None or (maybe_done and not idempotent):
+                limit, pause = self._limit(error), backoff.pause(at_least=_wanted(error))
+                elapsed = self.clock() - started
+                if elapsed + pause > limit or (maybe_done and not idempotent):
                     raise
                 logger.info("%s; trying again in %.1f s", error.message, pause)
+                if elapsed + pause >= QUIET_SECONDS and not has_told:
+                    logger.warning("%s; still trying, for up to %.0f s", error.message, limit)
+                    has_told = True
             await asyncio.sleep(pause)
 
     async def attempt(self, call: Call, request: Any) -> httpx2.Response:
@@ -149,27 +160,23 @@ class Exchange:
         """A moment of our clock, in seconds since 1970, by the server's clock."""
         return moment + self._offset
 
-    def _pause(
-        self,
-        error: errors.ApiUnreachableError | errors.ApiStatusError,
-        started: float,
-        backoff: Backoff,
-    ) -> float | None:
-        """Seconds until the next attempt; None where there is to be none."""
-        limit = self.limits.total
-        wanted = None
+    def _limit(self, error: errors.ApiUnreachableError | errors.ApiStatusError) -> float:
+        """Seconds within which another attempt may begin; negative where there is to be none."""
         if isinstance(error, errors.ApiStatusError):
             if error.code not in RETRIED:
-                return None
-            wanted = error.retry_after
-            if error.code == 500 and wanted is None:
-                limit = min(limit, self.limits.internal)
+                return NEVER
+            if error.code == 500 and error.retry_after is None:
+                return min(self.limits.total, self.limits.internal)
         elif error.__cause__ is not None and status.is_certificate_error(error.__cause__):
-            return None
+            return NEVER
         elif not self._answered:
-            limit = min(limit, self.limits.first_contact)
-        pause = backoff.pause(at_least=wanted)
-        return pause if self.clock() + pause - started <= limit else None
+            return min(self.limits.total, self.limits.first_contact)
+        return self.limits.total
+
+
+def _wanted(error: errors.ApiUnreachableError | errors.ApiStatusError) -> float | None:
+    """The pause that the server asked for, in seconds."""
+    return error.retry_after if isinstance(error, errors.ApiStatusError) else None
 
 
 def _may_be_done(error: errors.ApiUnreachableError | errors.ApiStatusError) -> bool:

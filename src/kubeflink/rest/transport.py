@@ -56,6 +56,9 @@ class FirstContact:
     failing: float = 30.0
 
 
+QUIET_SECONDS = 5.0
+"""How long a request is repeated without a word."""
+
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
 
@@ -149,13 +152,19 @@ class Transport:
         loop = asyncio.get_running_loop()
         start = loop.time()
         pause = _FIRST_PAUSE
+        has_told = False
         patience_with_answer = self._first_answer_seconds(call)
         while True:
             outcome = await self._attempt(call, patience_with_answer)
             if isinstance(outcome, httpx2.Response):
                 return outcome
-            if loop.time() + pause > start + outcome.patience:
+            elapsed = loop.time() - start
+            if elapsed + pause > outcome.patience:
                 raise outcome.error
+            if elapsed + pause >= QUIET_SECONDS and not has_told:
+                message, limit = outcome.error.message, outcome.patience
+                logger.warning("%s; still trying, for up to %.0f s", message, limit)
+                has_told = True
             if pause == _FIRST_PAUSE:
                 logger.info(
                     "%s; trying again for up to %.0f s", outcome.error.message, outcome.patience

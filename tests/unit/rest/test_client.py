@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import tracemalloc
 from pathlib import Path
@@ -366,3 +367,24 @@ async def test_a_job_in_a_failover_of_which_little_is_known(
     server.on("GET", f"/jobs/{job}", Answer(200, body))
 
     assert (await flink.job(job)).state == "INITIALIZING"
+
+
+async def test_a_wait_is_told_of_once(
+    flink: FlinkClient,
+    server: ScriptedServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubeflink.rest.transport.QUIET_SECONDS", 0.5)
+    logger = logging.getLogger("kubeflink.rest.transport")
+    logger.addHandler(caplog.handler)  # wherever its records go otherwise
+    server.on("GET", "/jobs/overview", *[NO_LEADER] * 4, Answer(200, {"jobs": []}))
+
+    try:
+        assert await flink.jobs() == ()
+    finally:
+        logger.removeHandler(caplog.handler)
+
+    told = {id(record): record.getMessage() for record in caplog.records}
+    warnings = [text for text in told.values() if "still trying, for up to 20 s" in text]
+    assert len(warnings) == 1

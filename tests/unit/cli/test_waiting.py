@@ -1,0 +1,48 @@
+"""Who waits for a server that does not answer is told so, once, without asking for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.recorder import Fault, RecordingServer
+
+from .conftest import Call
+
+
+@pytest.fixture
+def server(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[RecordingServer]:
+    """Depends on `call`, which takes the kubeconfig of the environment away first."""
+    with RecordingServer() as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield running
+
+
+def test_an_api_server_that_does_not_serve_for_a_while(
+    call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflink.kube.exchange.QUIET_SECONDS", 0.3)
+    server.faults = [Fault("GET", "/deployments", 503, "ServiceUnavailable", "away", times=4)]
+
+    found = call("clusters")
+
+    assert found.code == 0
+    told = [line for line in found.err.splitlines() if "still trying, for up to 60 s" in line]
+    assert len(told) == 1
+    assert "away" in told[0]
+
+
+def test_a_moment_is_not_worth_a_word(call: Call, server: RecordingServer) -> None:
+    server.faults = [Fault("GET", "/deployments", 503, "ServiceUnavailable", "away")]
+
+    found = call("clusters")
+
+    assert found.code == 0
+    assert server.faults[0].times == 0
+    assert "away" not in found.err
