@@ -75,7 +75,7 @@ def application(action: Action, program: Program) -> Configuration:
 async def _deploy_application(configuration: Configuration) -> None:
     from kubeflink import spec
     from kubeflink.cli.access import configured_client
-    from kubeflink.cli.kubernetes_session import say_address
+    from kubeflink.cli.kubernetes_session import leaving, say_address
     from kubeflink.cluster import artifacts, deployment
 
     configuration = artifacts.upload(configuration)
@@ -90,7 +90,8 @@ async def _deploy_application(configuration: Configuration) -> None:
             )
         await deployment.deploy(client, built)
         done = f"Create flink application cluster {built.cluster_id}"
-        await say_address(client, configuration, built.cluster_id, done)
+        with leaving(built.cluster_id, built.namespace, "app"):
+            await say_address(client, configuration, built.cluster_id, done)
 
 
 async def _run_jar(action: Action, program: Program) -> int:

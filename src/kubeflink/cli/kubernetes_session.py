@@ -8,6 +8,8 @@ Flink's client would wait for ever.
 `echo stop | kubernetes-session ...` is how scripts stop a cluster. Flink deploys one first if it is
 not there; here a pipe that begins with `stop` or `quit` deploys nothing. For this the first line is
 read before anything else, if the pipe has it ready.
+
+A signal that comes when all is deployed leaves the cluster, as with Flink; then a line says so.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ from __future__ import annotations
 import select
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kubeflink.cli import console, flink_help, flink_options, log_lines
 from kubeflink.cli.flink_arguments import parse
 from kubeflink.cli.flink_program import unknown_word
-from kubeflink.cli.invocation import Invocation
+from kubeflink.cli.invocation import Invocation, Terminated
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
@@ -54,7 +57,9 @@ def run(invocation: Invocation, words: list[str]) -> int:
     commands = Commands()
     only_if_there = commands.first_of_pipe() in ("stop", "quit")
     running.run(_deploy_or_find(configuration, only_if_there=only_if_there))
-    if attach(commands):
+    with leaving(*_name_of(configuration)):
+        stops = attach(commands)
+    if stops:
         running.run(_stop(configuration))
     return 0
 
@@ -89,7 +94,29 @@ async def _deploy_or_find(configuration: Configuration, *, only_if_there: bool =
         if service is None:
             await deployment.deploy(client, built)
         done = "Retrieve flink" if service is not None else "Create flink session"
-        await say_address(client, configuration, cluster_id, f"{done} cluster {cluster_id}")
+        with leaving(cluster_id, built.namespace):
+            await say_address(client, configuration, cluster_id, f"{done} cluster {cluster_id}")
+
+
+@contextmanager
+def leaving(cluster_id: str, namespace: str, kind: str = "session") -> Iterator[None]:
+    """While this is open, an interruption leaves a complete cluster: say so, and how to stop it."""
+    import asyncio
+
+    try:
+        yield
+    except (asyncio.CancelledError, KeyboardInterrupt, Terminated):
+        console.say(
+            f"the cluster {cluster_id} is there and goes on;"
+            f" stop it: kubeflink {kind} stop {cluster_id} -n {namespace}"
+        )
+        raise
+
+
+def _name_of(configuration: Configuration) -> tuple[str, str]:
+    from kubeflink.config.options import kubernetes as k8s
+
+    return configuration.get(k8s.CLUSTER_ID) or "", configuration.get(k8s.NAMESPACE)
 
 
 async def say_address(

@@ -1,0 +1,106 @@
+"""A signal that comes when all is deployed leaves the cluster, and its name is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.recorder import RecordingServer
+
+from .conftest import SIZES
+
+TIMEOUT = 60.0
+NAMED = ("-Dkubernetes.cluster-id=demo", *SIZES)
+WITHOUT_ADDRESS = "-Dkubernetes.rest-service.exposed.type=LoadBalancer"
+APPLICATION = ("run", "-t", "kubernetes-application", *NAMED, WITHOUT_ADDRESS, "local:///a.jar")
+
+
+@pytest.fixture
+def server() -> Iterator[RecordingServer]:
+    with RecordingServer() as running:
+        yield running
+
+
+def start(server: RecordingServer, home: Path, *words: str) -> subprocess.Popen[str]:
+    """A command on this API server, whose standard input stays open."""
+    kubeconfig = home / "kubeconfig"
+    kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(home)}
+    environment.pop("FLINK_CONF_DIR", None)
+    return subprocess.Popen(
+        [sys.executable, "-m", "kubeflink", *words],
+        env=environment,
+        cwd=home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until_deployed(server: RecordingServer, process: subprocess.Popen[str]) -> None:
+    """Waits until the address is asked for, which is after the last object was made."""
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end:
+        methods = [each.method for each in server.requests if "SelfSubject" not in each.path]
+        if "POST" in methods and methods[-1] == "GET":
+            return
+        assert process.poll() is None
+        time.sleep(0.02)
+    raise AssertionError("it was not deployed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("words", "stop"),
+    [
+        (("kubernetes-session", *NAMED, WITHOUT_ADDRESS), "session stop demo -n default"),
+        (APPLICATION, "app stop demo -n default"),
+    ],
+    ids=["session", "application"],
+)
+def test_while_the_address_is_waited_for(
+    server: RecordingServer,
+    tmp_path: Path,
+    number: signal.Signals,
+    words: tuple[str, ...],
+    stop: str,
+) -> None:
+    process = start(server, tmp_path, *words)
+    until_deployed(server, process)
+
+    process.send_signal(number)
+
+    _, err = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 128 + number
+    assert f"the cluster demo is there and goes on; stop it: kubeflink {stop}" in err
+    assert "Deployment" in {obj["kind"] for obj in server.objects.snapshot().values()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_while_commands_are_read(
+    server: RecordingServer, tmp_path: Path, number: signal.Signals
+) -> None:
+    process = start(server, tmp_path, "kubernetes-session", *NAMED, "-Dexecution.attached=true")
+    assert process.stdout is not None
+    assert "successfully" in process.stdout.readline()
+
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write("help\n")
+    process.stdin.flush()
+    while "quit" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(number)
+
+    err = process.stderr.read()
+    process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 128 + number
+    assert "stop it: kubeflink session stop demo" in err
