@@ -15,6 +15,8 @@ from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.parameters import (
     ClusterName,
+    Image,
+    VersionText,
     broker_option,
     connection_options,
     output_option,
@@ -88,8 +90,13 @@ class NamedProgram(click.Command):
 @click.option("--py-requirements", metavar="FILE", help="requirements.txt of the Python workers.")
 @property_option
 @click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
-@click.option("--image", metavar="IMAGE", help="The container image.")
-@click.option("--flink-version", metavar="VERSION", help="The Flink version of the image.")
+@click.option("--image", type=Image(), metavar="IMAGE", help="The container image.")
+@click.option(
+    "--flink-version",
+    type=VersionText(),
+    metavar="VERSION",
+    help="The Flink version of the image.",
+)
 @broker_option
 @wait_option
 @timeout_option(None, "for the end of the application")

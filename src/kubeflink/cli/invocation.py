@@ -48,6 +48,16 @@ class Invocation:
         return FlinkVersion.parse(text) if text else DEFAULT
 
 
+def checked_version(text: str) -> str:
+    """The value of `--flink-version`; UsageError if there is no such version, whoever uses it."""
+    from kubeflink.config.versions import FlinkVersion
+
+    if not text.strip():
+        raise UsageError("the option --flink-version needs a value such as 2.3")
+    FlinkVersion.parse(text)
+    return text
+
+
 def split(words: list[str]) -> tuple[Invocation, list[str]]:
     """Take the leading options off the words; the command comes first in what is left."""
     invocation = Invocation()
@@ -64,7 +74,7 @@ def split(words: list[str]) -> tuple[Invocation, list[str]]:
                 if not rest:
                     raise UsageError("the option --flink-version needs a value such as 2.3")
                 value, *rest = rest
-            invocation = replace(invocation, flink_version=value)
+            invocation = replace(invocation, flink_version=checked_version(value))
         else:
             break
         words = rest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubeflink.cli import console
-from kubeflink.cli.invocation import Invocation
+from kubeflink.cli.invocation import Invocation, checked_version
 from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _application(invocation: Invocation, request: Request) -> Configuration:
 def _for(invocation: Invocation, request: Request) -> Invocation:
     if request.flink_version is None:
         return invocation
-    return replace(invocation, flink_version=request.flink_version)
+    return replace(invocation, flink_version=checked_version(request.flink_version))
 
 
 # --- output ----------------------------------------------------------------------------------

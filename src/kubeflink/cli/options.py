@@ -9,6 +9,7 @@ import click
 
 from kubeflink.cli import console
 from kubeflink.cli.invocation import Invocation
+from kubeflink.cli.parameters import VersionText
 from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     default="text",
     help="Form of the output; markdown is the page with all options.",
 )
-@click.option("--flink-version", metavar="VERSION", help="The Flink version that is meant.")
+@click.option(
+    "--flink-version",
+    type=VersionText(),
+    metavar="VERSION",
+    help="The Flink version that is meant.",
+)
 @click.pass_obj
 def options_command(
     invocation: Invocation, word: str | None, output: str, flink_version: str | None

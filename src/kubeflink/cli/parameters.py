@@ -54,6 +54,34 @@ class Property(click.ParamType[tuple[str, str]]):
         return key, text if equals else "true"
 
 
+class VersionText(click.ParamType[str]):
+    """A version of Flink, as it was written."""
+
+    name = "version"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The text itself. Raises UsageError if there is no such version."""
+        from kubeflink.cli.invocation import checked_version
+
+        return checked_version(str(value))
+
+
+class Image(click.ParamType[str]):
+    """The name of a container image."""
+
+    name = "image"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name itself. Raises UsageError if it is blank."""
+        if not str(value).strip():
+            raise UsageError("--image has no value", hint="Is a variable of the shell empty?")
+        return str(value)
+
+
 class ClusterName(click.ParamType[str]):
     """The name of a cluster that is there, or was."""
 

@@ -11,6 +11,8 @@ from kubeflink.cli import console, progress, tables
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import (
     ClusterName,
+    Image,
+    VersionText,
     broker_option,
     connected,
     connection_options,
@@ -40,8 +42,13 @@ def session_command() -> None:
 @connection_options()
 @property_option
 @click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
-@click.option("--image", metavar="IMAGE", help="The container image.")
-@click.option("--flink-version", metavar="VERSION", help="The Flink version of the image.")
+@click.option("--image", type=Image(), metavar="IMAGE", help="The container image.")
+@click.option(
+    "--flink-version",
+    type=VersionText(),
+    metavar="VERSION",
+    help="The Flink version of the image.",
+)
 @broker_option
 @wait_option
 @timeout_option("5m", "until the cluster is ready")

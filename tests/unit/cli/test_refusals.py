@@ -142,3 +142,43 @@ def test_arguments_of_the_program_are_no_options_of_ours(call: Call) -> None:
     assert found.code == 0
     assert "- -Dk=v" in found.out
     assert "k: v" not in found.out
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [("9.9", "Flink 9.9 is not supported"), ("new", "is no Flink version"), ("", "needs a value")],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--flink-version", "{}", "clusters"),
+        ("--flink-version={}", "--help"),
+        ("--flink-version", "{}", "list", "-m", "127.0.0.1:1"),
+        ("session", "start", "demo", "--flink-version", "{}"),
+        ("app", "start", "--flink-version", "{}", "demo", "local:///a.jar"),
+        ("manifest", "session", "--flink-version", "{}", *SIZES),
+        ("options", "--flink-version", "{}"),
+    ],
+    ids=" ".join,
+)
+def test_a_version_that_there_is_not(
+    call: Call, words: tuple[str, ...], version: str, message: str
+) -> None:
+    found = call(*(word.format(version) for word in words))
+
+    assert found.code == 2
+    assert message in found.err
+    assert found.out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("session", "start", "demo"), ("app", "start", "demo")],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("image", ["", " "])
+def test_an_image_without_a_name(call: Call, words: tuple[str, ...], image: str) -> None:
+    found = call(*words, "--image", image)
+
+    assert found.code == 2
+    assert "--image has no value" in found.err
