@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +19,17 @@ from aiohttp import web
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`body` is sent as JSON unless it is text. `drop` breaks the connection instead."""
+    """`body` is sent as JSON unless it is text.
+
+    `drop` breaks the connection instead; with `trickles` blanks come first, without an end.
+    """
 
     status: int = 200
     body: Any = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     drop: bool = False
     delay: float = 0.0
+    trickles: bool = False
 
     def response(self) -> web.Response:
         text = self.body if isinstance(self.body, str) else json.dumps(self.body)
@@ -101,7 +105,19 @@ class ScriptedServer:
         if answer.drop:
             assert request.transport is not None
             request.transport.abort()
+        if answer.trickles:
+            return await _trickle(request)
         return answer.response()
+
+
+async def _trickle(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"content-type": "application/json"})
+    await response.prepare(request)
+    with suppress(ConnectionError):  # until the client has enough
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
+    return response
 
 
 @asynccontextmanager

@@ -32,6 +32,9 @@ CheckpointType: TypeAlias = Literal["CONFIGURED", "FULL", "INCREMENTAL"]
 RUN_SECONDS = 600.0
 """How long a program's `main` may take: Flink answers `run` only after it."""
 
+LOG_SECONDS = 600.0
+"""How long a log file may take to arrive: it can be large, and the way to the cluster slow."""
+
 UPLOAD_ANSWER_SECONDS = 120.0
 """How long Flink may take to store a jar after its last byte."""
 
@@ -352,7 +355,8 @@ class FlinkClient:
         return await self._transport.read(path, answer, what=what)
 
     async def _text(self, path: str, what: str) -> str:
-        return (await self._transport.send(Call("GET", path, what, repeatable=True))).text
+        call = Call("GET", path, what, repeatable=True, answer_seconds=LOG_SECONDS)
+        return (await self._transport.send(call)).text
 
     async def _trigger(
         self, path: str, body: dict[str, Any], what: str, *, repeatable: bool = True

@@ -29,7 +29,13 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 READ_SECONDS = 60.0
-"""How long one answer may take."""
+"""How long one answer may be awaited, and each of its pieces."""
+
+ANSWER_SECONDS = 120.0
+"""How long an answer may take that has begun: limits between pieces never end one that trickles.
+
+A request without a large body has so long beside the wait for its answer, in all.
+"""
 
 FIRST_ANSWER_SECONDS = 10.0
 """The same for the first attempt of a request that may be repeated; each next has twice as long.
@@ -75,6 +81,8 @@ class Call:
     params: Mapping[str, str] | None = None
     repeatable: bool = False
     read_seconds: float = READ_SECONDS
+    answer_seconds: float | None = None
+    """For a large answer, in the place of `ANSWER_SECONDS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +187,8 @@ class Transport:
         return min(FIRST_ANSWER_SECONDS, call.read_seconds)
 
     async def _attempt(self, call: Call, read_seconds: float) -> httpx2.Response | _Failed:
-        timeout = httpx2.Timeout(
-            connect=CONNECT_SECONDS, read=read_seconds, write=READ_SECONDS, pool=None
-        )
         try:
-            response = await self._http.request(
-                call.method,
-                self._base_url + call.path,
-                content=None if call.content is None else call.content(),
-                headers=call.headers,
-                params=call.params,
-                timeout=timeout,
-            )
+            response = await self._answer(call, read_seconds)
         except httpx2.RequestError as error:
             unreachable = failures.unreachable(self.where, error)
             unreachable.__cause__ = error
@@ -210,6 +208,33 @@ class Transport:
         if call.method == "GET" and response.status_code == 500:
             return _Failed(failure, min(SERVER_ERROR_SECONDS, self._retry_seconds))
         return _Failed(failure, 0.0)
+
+    async def _answer(self, call: Call, read_seconds: float) -> httpx2.Response:
+        """Sends once and reads the whole answer. Raises httpx2.RequestError, for a trickle too."""
+        timeout = httpx2.Timeout(
+            connect=CONNECT_SECONDS, read=read_seconds, write=READ_SECONDS, pool=None
+        )
+        content = None if call.content is None else call.content()
+        answer_seconds = call.answer_seconds or ANSWER_SECONDS
+        # A large body is sent for as long as that takes.
+        is_large = content is not None and not isinstance(content, bytes)
+        try:
+            async with (
+                asyncio.timeout(None if is_large else read_seconds + answer_seconds),
+                self._http.stream(
+                    call.method,
+                    self._base_url + call.path,
+                    content=content,
+                    headers=call.headers,
+                    params=call.params,
+                    timeout=timeout,
+                ) as response,
+                asyncio.timeout(answer_seconds),
+            ):
+                await response.aread()
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the answer trickles") from error
+        return response
 
     def _patience(self, may_repeat: bool, *, is_refused: bool = False) -> float:
         if not may_repeat:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import tracemalloc
@@ -388,3 +389,33 @@ async def test_a_wait_is_told_of_once(
     told = {id(record): record.getMessage() for record in caplog.records}
     warnings = [text for text in told.values() if "still trying, for up to 20 s" in text]
     assert len(warnings) == 1
+
+
+@pytest.mark.parametrize("kind", ["read", "change", "log", "upload"])
+async def test_an_answer_that_trickles_is_given_up(
+    flink: FlinkClient,
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    kind: str,
+) -> None:
+    monkeypatch.setattr("kubeflink.rest.transport.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("kubeflink.rest.client.LOG_SECONDS", 0.5)
+    endless = Answer(trickles=True)
+    server.on("GET", "/jobs/overview", endless, Answer(200, {"jobs": []}))
+    server.on("GET", "/jobmanager/logs/jm.log", endless, Answer(200, "done"))
+    server.on("DELETE", "/jars/a", endless)
+    server.on("POST", "/jars/upload", endless)
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"PK")
+
+    async with asyncio.timeout(60.0):
+        if kind == "read":
+            assert await flink.jobs() == ()
+        elif kind == "log":
+            assert await flink.jobmanager_log("jm.log") == "done"
+        else:  # whether these were done is not known: not again
+            with pytest.raises(RestUnreachableError, match="no answer in time"):
+                await (flink.delete_jar("a") if kind == "change" else flink.upload_jar(jar))
+
+    assert len(server.seen) == (2 if kind in ("read", "log") else 1)
