@@ -122,9 +122,9 @@ class RoleOf:
     def allows(self, attributes: Attributes) -> bool:
         return any(
             attributes.group in rule["apiGroups"]
-            and attributes.resource in rule["resources"]
+            and "/".join(filter(None, (attributes.resource, attributes.subresource)))
+            in rule["resources"]
             and attributes.verb in rule["verbs"]
-            and not attributes.subresource
             and attributes.namespace == "default"
             and ("resourceNames" not in rule or attributes.name in rule["resourceNames"])
             for rule in self.rules

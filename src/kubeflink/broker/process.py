@@ -25,6 +25,7 @@ from kubeflink.apiserver.server import ApiServer
 from kubeflink.broker.blueprint import Blueprint, owned_by
 from kubeflink.broker.config_maps import HighAvailability, is_ha_name
 from kubeflink.broker.driver import Timing, WorkerDriver
+from kubeflink.broker.ending import ClusterEnd
 from kubeflink.broker.front import front
 from kubeflink.broker.limits import limits_of
 from kubeflink.broker.mirror import Mirror
@@ -97,7 +98,8 @@ class Broker:
             most = limits.config_maps
             ha = HighAvailability(client, blueprint, self.config_maps, most, self.report)
         services = ServiceUpdates(client, blueprint, self.report)
-        store = BrokerStore(client, blueprint, self.pods, driver, services, ha)
+        self._end = ClusterEnd(client, blueprint)
+        store = BrokerStore(client, blueprint, self.pods, driver, services, ha, self._end)
         self.server: ApiServer = front(
             store,
             blueprint,
@@ -172,7 +174,7 @@ class Broker:
             self._main.result()
 
     async def _run(self) -> None:
-        parts = [self.pods.run(), self.driver.run()]
+        parts = [self.pods.run(), self.driver.run(), self._end.run()]
         if self.config_maps is not None:
             parts.append(self.config_maps.run())
         tasks = [asyncio.create_task(part, name="part of the broker") for part in parts]

@@ -19,12 +19,12 @@ from kubeflink.apiserver.watch import Watch
 from kubeflink.broker.blueprint import Blueprint
 from kubeflink.broker.config_maps import HighAvailability
 from kubeflink.broker.driver import WorkerDriver
+from kubeflink.broker.ending import ClusterEnd
 from kubeflink.broker.mirror import Mirror
 from kubeflink.broker.projection import shown_deployment
 from kubeflink.broker.services import ServiceUpdates
 from kubeflink.errors import (
     ApiUnreachableError,
-    ConflictError,
     KubeconfigError,
     NotFoundError,
     UnauthorizedError,
@@ -53,7 +53,9 @@ class BrokerStore:
         driver: WorkerDriver,
         services: ServiceUpdates,
         high_availability: HighAvailability | None,
+        end: ClusterEnd,
     ) -> None:
+        self._end = end
         self._client = client
         self._blueprint = blueprint
         self._pods = pods
@@ -126,7 +128,7 @@ class BrokerStore:
         if resource == PODS:
             return await _upstream(self._driver.release(name))
         if resource == DEPLOYMENTS:
-            return await _upstream(self._end_cluster(options))
+            return Deletion(shown_deployment(await _upstream(self._end.begin())), gone=True)
         self._check_name(resource, name)
         return await _upstream(self._high_availability(resource).delete(name, options))
 
@@ -176,15 +178,6 @@ class BrokerStore:
             # Another cluster of the same name: ours is gone, and with it its broker soon.
             raise statuses.not_found(DEPLOYMENTS, name)
         return found
-
-    async def _end_cluster(self, options: DeleteOptions) -> Deletion:
-        deployment = self._blueprint.deployment
-        name, uid = objects.name_of(deployment), objects.uid_of(deployment)
-        try:
-            await self._client.delete(DEPLOYMENTS, name, self._blueprint.namespace, uid=uid)
-        except ConflictError:
-            raise statuses.not_found(DEPLOYMENTS, name) from None
-        return Deletion(shown_deployment(deployment), gone=True)
 
 
 async def _upstream(call: Awaitable[T]) -> T:

@@ -284,6 +284,19 @@ class KubeClient:
         )
         return self._object(response, call)
 
+    async def scale(
+        self, resource: Resource, name: str, replicas: int, namespace: str | None = None
+    ) -> None:
+        """Set how many pods a workload has, by its `scale` subresource."""
+        call = self._call("patch", resource, namespace, name, subresource="scale")
+
+        def request() -> Any:
+            prepared = self._raw("PATCH", call, {})
+            prepared.headers = {"Content-Type": PATCH_TYPES["merge"]}
+            return with_body(prepared, {"spec": {"replicas": replicas}})
+
+        await self.exchange.send(call, request)
+
     async def delete(
         self,
         resource: Resource,

@@ -208,6 +208,12 @@ def role_rules(cluster_id: str, *, high_availability: bool) -> list[JsonObject]:
             "verbs": ["get", "delete"],
         },
         {
+            "apiGroups": ["apps"],
+            "resources": ["deployments/scale"],
+            "resourceNames": [names.deployment_name(cluster_id)],
+            "verbs": ["patch"],
+        },
+        {
             "apiGroups": [""],
             "resources": ["services"],
             "resourceNames": [rest, internal],

@@ -112,6 +112,7 @@ def test_the_role_is_as_small_as_can_be(high_availability: bool) -> None:
     expected = {
         ("", "pods"): ({"list", "watch", "create", "delete"}, None),
         ("apps", "deployments"): ({"get", "delete"}, ["demo"]),
+        ("apps", "deployments/scale"): ({"patch"}, ["demo"]),
         ("", "services"): ({"get", "update"}, ["demo-rest", "demo"]),
     }
     if high_availability:
