@@ -41,6 +41,8 @@ class FlinkCluster:
     name is not mistaken for it.
     """
 
+    _is_closed = False
+
     def __init__(
         self,
         client: KubeClient,
@@ -83,15 +85,21 @@ class FlinkCluster:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connections; the cluster goes on."""
+        """Closes the connections; the cluster goes on. What needs Flink then is a RuntimeError."""
+        self._is_closed = True
         self._flink = None
         await self._resources.aclose()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError(f"{self!r} is closed")
 
     async def flink(self) -> FlinkClient:
         """The client of the cluster's REST API, by the way that works from here.
 
         It lives until `close`. Raises ClusterNotFoundError.
         """
+        self._check_open()
         if self._flink is None:
             self.route = await endpoint.route_to(self._client, self.name, self.namespace)
             # A forwarded port is slower and breaks with its pod: worth a line unasked.

@@ -44,8 +44,12 @@ class RemoteCluster(SessionCluster):
         self._flink = None
         self.route = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
     async def flink(self) -> FlinkClient:
         """The client of the REST API; it lives until `close`."""
+        self._check_open()
         if self._flink is None:
             import httpx2
 

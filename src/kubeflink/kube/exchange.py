@@ -132,6 +132,7 @@ class Exchange:
         """Send once. Raises `ApiUnreachableError` and `ApiStatusError`."""
         import httpx2
 
+        self.check_open()
         try:
             async with asyncio.timeout(self.limits.answer):
                 response: httpx2.Response = await self.client.send(
@@ -146,6 +147,11 @@ class Exchange:
         if not response.is_success:
             raise status.error_of_response(response, call, self.access)
         return response
+
+    def check_open(self) -> None:
+        """RuntimeError if the client was closed."""
+        if self.client._client.is_closed:
+            raise RuntimeError(f"The client of the API server {self.access.server} is closed")
 
     def heard(self, response: httpx2.Response) -> None:
         """Note that the server has answered, and what time it has."""

@@ -63,6 +63,7 @@ async def lines(
     """
     import httpx2
 
+    exchange.check_open()
     timeout = exchange.client._client.timeout
     request.timeout = httpx2.Timeout(
         connect=timeout.connect, read=silence, write=timeout.write, pool=timeout.pool

@@ -214,6 +214,8 @@ class Transport:
         timeout = httpx2.Timeout(
             connect=CONNECT_SECONDS, read=read_seconds, write=READ_SECONDS, pool=None
         )
+        if self._http.is_closed:
+            raise RuntimeError(f"The client of Flink's REST API at {self.where} is closed")
         content = None if call.content is None else call.content()
         answer_seconds = call.answer_seconds or ANSWER_SECONDS
         # A large body is sent for as long as that takes.
