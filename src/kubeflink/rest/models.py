@@ -321,9 +321,9 @@ class Jar(msgspec.Struct, frozen=True):
 
 
 class JobsEnvelope(msgspec.Struct, frozen=True):
-    """`{"jobs": [...]}`."""
+    """`{"jobs": [...]}`. As in the other lists, the field is required: `{}` is no empty list."""
 
-    jobs: tuple[JobSummary, ...] = ()
+    jobs: tuple[JobSummary, ...]
 
 
 class JobStatusEnvelope(msgspec.Struct, frozen=True):
@@ -335,19 +335,19 @@ class JobStatusEnvelope(msgspec.Struct, frozen=True):
 class TaskManagersEnvelope(msgspec.Struct, frozen=True):
     """`{"taskmanagers": [...]}`."""
 
-    taskmanagers: tuple[TaskManagerSummary, ...] = ()
+    taskmanagers: tuple[TaskManagerSummary, ...]
 
 
 class LogsEnvelope(msgspec.Struct, frozen=True):
     """`{"logs": [...]}`."""
 
-    logs: tuple[LogFile, ...] = ()
+    logs: tuple[LogFile, ...]
 
 
 class JarsEnvelope(msgspec.Struct, frozen=True):
     """`{"files": [...]}`."""
 
-    files: tuple[Jar, ...] = ()
+    files: tuple[Jar, ...]
 
 
 class UploadEnvelope(msgspec.Struct, frozen=True):

@@ -419,3 +419,28 @@ async def test_an_answer_that_trickles_is_given_up(
                 await (flink.delete_jar("a") if kind == "change" else flink.upload_jar(jar))
 
     assert len(server.seen) == (2 if kind in ("read", "log") else 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/jobs/overview", "jobs"),
+        ("/taskmanagers", "taskmanagers"),
+        ("/jars", "files"),
+        ("/jobmanager/logs", "logs"),
+    ],
+)
+async def test_an_answer_without_its_list_is_no_empty_list(
+    flink: FlinkClient, server: ScriptedServer, path: str, field: str
+) -> None:
+    ask = {
+        "jobs": flink.jobs,
+        "taskmanagers": flink.taskmanagers,
+        "files": flink.jars,
+        "logs": flink.jobmanager_logs,
+    }[field]
+    server.on("GET", path, Answer(200, {field: []}), Answer(200, {}))
+    assert await ask() == ()
+
+    with pytest.raises(RestStatusError, match=f"does not answer as Flink's.*`{field}`"):
+        await ask()
