@@ -548,12 +548,17 @@ async def test_the_api_server_is_away_for_half_a_minute(
         "default": ha_options(tmp_path / "default"),
     }
     async with AsyncExitStack() as stack:
-        jobs: dict[str, Job] = {}
-        countings: dict[str, CountingJob] = {}
-        for name, added in options.items():
-            cluster = await stack.enter_async_context(session(kubernetes, f"away-{name}", added))
-            countings[name] = CountingJob(tmp_path / name / "output", total=4000, rate=40)
-            jobs[name] = await cluster.submit_sql(countings[name].script)
+        clusters = {
+            name: await stack.enter_async_context(session(kubernetes, f"away-{name}", added))
+            for name, added in options.items()
+        }
+        countings = {
+            name: CountingJob(tmp_path / name / "output", total=2400, rate=40) for name in options
+        }
+        jobs = {
+            name: await cluster.submit_sql(countings[name].script)
+            for name, cluster in clusters.items()
+        }
         for counting in countings.values():
             await eventually(lambda: has_rows(counting, 0), "some output")  # noqa: B023
         before = {name: await restarts(client, f"away-{name}") for name in options}
