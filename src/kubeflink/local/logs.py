@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 _CHUNK = 64 * 1024
 _POLL_INTERVAL = 0.25  # seconds between two looks at a log that is followed
@@ -20,70 +22,66 @@ async def read_log(
 ) -> AsyncIterator[bytes]:
     """The log in chunks: all of it, or its last lines; nothing where there is none yet.
 
-    With `is_growing` it is followed until that is no longer so. Memory stays constant.
+    With `is_growing` it is followed until that is no longer so. Memory stays constant. The file
+    stays open meanwhile: what was written last is read even when its pod has been removed.
     """
-    position: int | None = None
     left = limit_bytes
-    while True:
-        # Asked before the reading, so that what was written last is still read.
-        goes_on = is_growing is not None and is_growing()
-        if position is None:
-            position = _start(path, tail_lines)
-        if position is not None and _was_cut(path, position):
-            position = 0
-        while position is not None and (chunk := _read(path, position, left)):
-            position += len(chunk)
-            left = None if left is None else left - len(chunk)
-            yield chunk
-        if not goes_on or left == 0:
-            return
-        await asyncio.sleep(_POLL_INTERVAL)
+    with ExitStack() as stack:
+        file: BinaryIO | None = None
+        while True:
+            # Asked before the reading, so that what was written last is still read.
+            goes_on = is_growing is not None and is_growing()
+            if file is None and (file := _open(path)) is not None:
+                stack.enter_context(file)
+                file.seek(0 if tail_lines is None else _start_of_tail(file, tail_lines))
+            if file is not None and _was_cut(file):
+                file.seek(0)
+            while file is not None and (chunk := file.read(_size(left))):
+                left = None if left is None else left - len(chunk)
+                yield chunk
+            if not goes_on or left == 0:
+                return
+            await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _start(path: Path, tail_lines: int | None) -> int | None:
-    """Where reading begins; None while there is no log."""
-    if not path.exists():
-        return None
-    return 0 if tail_lines is None else _start_of_tail(path, tail_lines)
-
-
-def _was_cut(path: Path, position: int) -> bool:
-    return path.stat().st_size < position
-
-
-def _read(path: Path, position: int, limit: int | None) -> bytes:
-    size = _CHUNK if limit is None else min(_CHUNK, limit)
+def _open(path: Path) -> BinaryIO | None:
+    """The log, unbuffered because it grows; None while there is none."""
     try:
-        with path.open("rb") as file:
-            file.seek(position)
-            return file.read(size)
-    except FileNotFoundError:  # its pod was removed while the log was followed
-        return b""
+        return path.open("rb", buffering=0)
+    except FileNotFoundError:
+        return None
 
 
-def _start_of_tail(path: Path, lines: int) -> int:
+def _was_cut(file: BinaryIO) -> bool:
+    return os.fstat(file.fileno()).st_size < file.tell()
+
+
+def _size(limit: int | None) -> int:
+    return _CHUNK if limit is None else min(_CHUNK, limit)
+
+
+def _start_of_tail(file: BinaryIO, lines: int) -> int:
     """Where the last `lines` lines begin, found from the end."""
+    position = file.seek(0, os.SEEK_END)
     if lines <= 0:
-        return path.stat().st_size
-    with path.open("rb") as file:
-        position = file.seek(0, os.SEEK_END)
-        # A line end at the very end closes the last line and begins no other.
-        wanted = lines
-        first = True
-        while position > 0:
-            step = min(_CHUNK, position)
-            position -= step
-            file.seek(position)
-            chunk = file.read(step)
-            end = len(chunk)
-            if first and chunk.endswith(b"\n"):
-                end -= 1
-            first = False
-            while (found := chunk.rfind(b"\n", 0, end)) >= 0:
-                wanted -= 1
-                if wanted == 0:
-                    return position + found + 1
-                end = found
+        return position
+    # A line end at the very end closes the last line and begins no other.
+    wanted = lines
+    first = True
+    while position > 0:
+        step = min(_CHUNK, position)
+        position -= step
+        file.seek(position)
+        chunk = file.read(step)
+        end = len(chunk)
+        if first and chunk.endswith(b"\n"):
+            end -= 1
+        first = False
+        while (found := chunk.rfind(b"\n", 0, end)) >= 0:
+            wanted -= 1
+            if wanted == 0:
+                return position + found + 1
+            end = found
     return 0
 
 
