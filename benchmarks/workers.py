@@ -238,8 +238,8 @@ def kubeconfig(url: str, path: Path) -> Path:
 @asynccontextmanager
 async def jobmanager(config_file: Path, directory: Path, slots: int) -> AsyncIterator[int]:
     """Flink's own JobManager, which wants so many slots."""
-    from kubeflink.local.flink_home import find_homes
-    from kubeflink.local.java import find_java
+    from kubeflink.jvm.flink_home import find_homes
+    from kubeflink.jvm.java import find_java
     from kubeflink.spec import names
 
     home, java = find_homes().default, find_java()

@@ -17,8 +17,8 @@ import pytest_asyncio
 from kubeflink import SessionCluster
 from kubeflink.cluster import runner
 from kubeflink.config import load
+from kubeflink.jvm.flink_command import FlinkCommand
 from kubeflink.local.cluster import EmbeddedCluster
-from kubeflink.local.flink_command import FlinkCommand
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
 from support.extras import MissingError, pyflink_python
 from support.shell import SUBMITTED, Shell

@@ -37,7 +37,7 @@ async def run_python(
     What the program prints goes to stdout. Raises LocalError if there is no JVM for the cluster's
     version of Flink, or if the program fails.
     """
-    from kubeflink.local.flink_command import find_command
+    from kubeflink.jvm.flink_command import find_command
 
     version = (await cluster.overview()).flink_version
     command = find_command(_supported(version), WHY_PYTHON)
@@ -68,7 +68,7 @@ async def run_python(
 
 async def show_plan(program: Program, configuration: Configuration) -> None:
     """Print the plan of a program as `flink info` does. Raises LocalError without a JVM."""
-    from kubeflink.local.flink_command import find_command
+    from kubeflink.jvm.flink_command import find_command
 
     command = find_command(configuration.version, WHY_PLAN)
     await command.run(

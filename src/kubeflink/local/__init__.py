@@ -5,8 +5,6 @@ and a kubelet whose containers are local processes. It is no simulation: the Job
 Flink's own entrypoint, whose own driver asks this API server for TaskManager pods.
 
     state.py             the directory of one embedded cluster: paths, lock, settings
-    flink_home.py        real Flink on this machine, in one or several versions
-    java.py              a JVM that Flink runs on
     journal.py           objects that survive the server (sqlite)
     ports.py             which port of 127.0.0.1 stands for which port of a pod or Service
     processes.py         a container's process: start, outlive the server, adopt, stop

@@ -28,12 +28,12 @@ from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore, modify
 from kubeflink.config.yaml import dump_kubernetes
 from kubeflink.errors import LocalError, NotFoundError
+from kubeflink.jvm.flink_home import find_homes
+from kubeflink.jvm.java import find_java
 from kubeflink.local.certificates import server_certificate
 from kubeflink.local.deployments import DeploymentController
 from kubeflink.local.events import EventRecorder
-from kubeflink.local.flink_home import find_homes
 from kubeflink.local.garbage_collector import GarbageCollector
-from kubeflink.local.java import find_java
 from kubeflink.local.journal import SqliteJournal
 from kubeflink.local.kubelet import Kubelet
 from kubeflink.local.leftovers import collect_leftovers

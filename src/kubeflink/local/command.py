@@ -25,9 +25,9 @@ from typing import Literal
 from kubeflink import config
 from kubeflink.config.configuration import Configuration
 from kubeflink.config.memory import jobmanager_memory
+from kubeflink.jvm.java import JavaRuntime
 from kubeflink.local.environment import ContainerConfigError
 from kubeflink.local.flink_image import FlinkImage, class_path, logging_options
-from kubeflink.local.java import JavaRuntime
 from kubeflink.objects import JsonObject
 
 HOST = "127.0.0.1"

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from kubeflink.config.yaml import dump_flink, load_core
 from kubeflink.errors import ConfigurationError
-from kubeflink.local.flink_home import FlinkHome
+from kubeflink.jvm.flink_home import FlinkHome
 from kubeflink.local.paths import PathMap
 from kubeflink.local.volumes import Mount, Mounts
 

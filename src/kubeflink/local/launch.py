@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kubeflink import objects
 from kubeflink.errors import LocalError
+from kubeflink.jvm.flink_home import FlinkHome
 from kubeflink.local.brokers import is_broker, own_command, reachable
 from kubeflink.local.command import (
     FlinkLaunch,
@@ -26,7 +27,6 @@ from kubeflink.local.command import (
     java_command,
 )
 from kubeflink.local.environment import expand, resolve_environment
-from kubeflink.local.flink_home import FlinkHome
 from kubeflink.local.flink_image import IMAGE_ROOT, build_image
 from kubeflink.local.node import Node
 from kubeflink.local.paths import PathMap

@@ -8,8 +8,8 @@ import socket
 from dataclasses import dataclass, field
 
 from kubeflink.apiserver.quantities import parse_quantity
-from kubeflink.local.flink_home import FlinkHomes
-from kubeflink.local.java import JavaRuntime
+from kubeflink.jvm.flink_home import FlinkHomes
+from kubeflink.jvm.java import JavaRuntime
 from kubeflink.local.ports import PortBook
 from kubeflink.local.processes import Guardian
 from kubeflink.local.settings import BackOff

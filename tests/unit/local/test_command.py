@@ -9,6 +9,8 @@ import pytest
 
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.errors import ConfigurationError
+from kubeflink.jvm.flink_home import FlinkHome
+from kubeflink.jvm.java import JavaRuntime
 from kubeflink.local.command import (
     FlinkLaunch,
     FlinkScript,
@@ -17,9 +19,7 @@ from kubeflink.local.command import (
     java_command,
 )
 from kubeflink.local.environment import ContainerConfigError
-from kubeflink.local.flink_home import FlinkHome
 from kubeflink.local.flink_image import build_image
-from kubeflink.local.java import JavaRuntime
 from kubeflink.local.volumes import Mount, Mounts
 
 SESSION = FlinkScript("jobmanager", "kubernetes-session", ())

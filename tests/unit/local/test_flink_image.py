@@ -8,7 +8,7 @@ import pytest
 
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.config.yaml import load_core
-from kubeflink.local.flink_home import FlinkHome
+from kubeflink.jvm.flink_home import FlinkHome
 from kubeflink.local.flink_image import FlinkImage, build_image, logging_options
 from kubeflink.local.volumes import Mount, Mounts
 

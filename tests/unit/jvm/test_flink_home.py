@@ -8,8 +8,8 @@ import pytest
 
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.errors import LocalError
-from kubeflink.local.flink_home import FlinkHomes, find_homes, open_home, split_image
-from kubeflink.local.java import find_java
+from kubeflink.jvm.flink_home import FlinkHomes, find_homes, open_home, split_image
+from kubeflink.jvm.java import find_java
 
 
 def flink(root: Path, version: str) -> Path:

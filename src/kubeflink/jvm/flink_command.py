@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Final
 
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.errors import LocalError
-from kubeflink.local.flink_home import FlinkHome, find_homes
-from kubeflink.local.java import JavaRuntime, find_java
+from kubeflink.jvm.flink_home import FlinkHome, find_homes
+from kubeflink.jvm.java import JavaRuntime, find_java
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
