@@ -114,6 +114,22 @@ def submit_endless(session: Shell) -> str:
     return found[1]
 
 
+def test_a_plan_is_made_by_the_jobmanager_and_its_jar_goes_again(session: Shell) -> None:
+    program = ("-c", runner.MAIN_CLASS, str(runner.jar()), *BOUNDED, INSERT)
+
+    framed = session.succeed("info", *TARGET, *program)
+    plan = json.loads(session.succeed("info", "--session", "demo", "-o", "json", *program))
+
+    lines = framed.splitlines()
+    assert lines[0] == "----------------------- Execution Plan -----------------------"
+    shown = json.loads("\n".join(lines[1 : lines.index("-" * 62, 1)]))
+    for found in (shown, plan):  # which differ in the ids that the planner counts up
+        sink, source = found["nodes"] if len(found["nodes"]) == 2 else (found["nodes"][0],) * 2
+        assert "k[" in sink["description"]
+        assert "s[" in source["description"]
+    assert json.loads(session.succeed("list", "--session", "demo", "-a", "-o", "json")) == []
+
+
 def test_the_embedded_kubernetes_is_listed(kubeflink: Shell) -> None:
     (status,) = json.loads(kubeflink.succeed("local", "status", "-o", "json"))
 

@@ -10,7 +10,7 @@ from kubeflink.errors import UsageError
 OWN_WORLD = ("--session", "--app")
 """The options that make `run`, `list` and the like own commands."""
 
-SHARED = ("run", "list", "cancel", "stop", "savepoint", "checkpoint")
+SHARED = ("run", "list", "cancel", "stop", "savepoint", "checkpoint", "info")
 
 _PROBE = tuple(FlinkOption(None, name[2:], arguments=1) for name in OWN_WORLD)
 

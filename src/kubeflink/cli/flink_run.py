@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from kubeflink.cli import console, running
+from kubeflink.cli import console, progress, running
 from kubeflink.cli.flink_actions import (
     APPLICATION,
     REMOTE,
@@ -17,12 +17,13 @@ from kubeflink.cli.flink_actions import (
     unknown_target,
 )
 from kubeflink.cli.flink_program import check_program, program_of
-from kubeflink.errors import ClusterExistsError, UsageError
+from kubeflink.errors import ClusterExistsError, LocalError, UsageError
 from kubeflink.spec import Program
 
 if TYPE_CHECKING:
     from kubeflink.cluster.job import Job, JobOutcome
     from kubeflink.config import Configuration
+    from kubeflink.objects import JsonObject
     from kubeflink.rest.client import ClaimMode
 
 
@@ -48,13 +49,58 @@ def run(action: Action) -> int:
 
 
 def info(action: Action) -> int:
-    """Print the execution plan of a program, which only a JVM can make."""
+    """Print the plan of a program: a cluster's JobManager makes it, or a JVM on this side.
+
+    Flink's `info` knows no cluster. One is asked if the command line names it, and is able to.
+    """
+    from kubeflink.cli import plan
+
     program = program_of(action.line)
     check_program(program)
+    is_python = program.python is not None and bool(program.python.entry)
+    if is_python or not _names_session(action):
+        running.run(_plan_here(action, program, may_be_asked=not is_python))
+        return 0
+    console.notices(action.configuration.notices)
+    plan.show(running.run(_plan_there(action, program)))
+    return 0
+
+
+def _names_session(action: Action) -> bool:
+    """Whether a cluster that takes jars is named by the words, not just by some default."""
+    from kubeflink.config.options import kubernetes as k8s
+
+    if action.target == REMOTE:
+        return action.line.has("m")
+    return action.target == SESSION and action.configuration.contains(k8s.CLUSTER_ID)
+
+
+async def _plan_here(action: Action, program: Program, *, may_be_asked: bool) -> None:
     from kubeflink.cli import client_side
 
-    running.run(client_side.show_plan(program, action.configuration))
-    return 0
+    try:
+        await client_side.show_plan(program, action.configuration)
+    except LocalError as error:
+        if may_be_asked and error.hint:  # which says how to get a JVM
+            error.hint += f"; or name a session: -t {SESSION} -Dkubernetes.cluster-id=ID"
+        raise
+
+
+async def _plan_there(action: Action, program: Program) -> JsonObject:
+    from kubeflink.cluster.jars import check_jar
+
+    jar = _local_jar(program)
+    check_jar(jar)
+    async with cluster_of(action) as cluster:
+        with progress.uploading(jar.name) as on_upload:
+            return await cluster.plan(
+                jar,
+                entry_class=program.main_class,
+                args=program.arguments,
+                parallelism=_positive(program.parallelism),
+                options=_job_options(action, program),
+                on_upload=on_upload,
+            )
 
 
 def application(action: Action, program: Program) -> Configuration:

@@ -30,6 +30,7 @@ _SECTIONS = {
     },
     "Jobs": {
         "run": ("submission", "Run a program on a cluster"),
+        "info": ("plan", "Show the plan of a program"),
         "list": ("jobs", "List the jobs of a cluster"),
         "cancel": ("jobs", "Cancel a job"),
         "stop": ("jobs", "Stop a job with a savepoint"),

@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import secrets
 import zipfile
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from kubeflink.cluster.clock import Deadline
-from kubeflink.errors import RestStatusError, RestUnreachableError, UsageError
+from kubeflink.errors import FlinkError, RestStatusError, RestUnreachableError, UsageError
 from kubeflink.rest import RETRY_SECONDS
 
 if TYPE_CHECKING:
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.upload import Progress
+
+logger = logging.getLogger(__name__)
 
 Run: TypeAlias = "Callable[[FlinkClient, str, str], Awaitable[str]]"
 """Given a client, the id of a jar and the id that the job shall have, starts the job."""
@@ -80,12 +83,43 @@ async def upload(flink: FlinkClient, jar: Path, on_upload: Progress | None = Non
     The name under which it is kept has a digest of its content in it. UsageError for a file that is
     missing or no jar.
     """
+    name = await _name_there(jar)
+    found = await _find(flink, name)
+    return found or await flink.upload_jar(jar, name=name, progress=on_upload)
+
+
+@asynccontextmanager
+async def lent(
+    flink: FlinkClient, jar: Path, on_upload: Progress | None = None
+) -> AsyncIterator[str]:
+    """The id of a jar on this JobManager, for as long as the context is open.
+
+    One that is there already is used and stays. Else it is uploaded, and removed at the end, after
+    an error and after cancellation too; a submission that has found it meanwhile uploads it again.
+    UsageError for a file that is missing or no jar.
+    """
+    name = await _name_there(jar)
+    found = await _find(flink, name)
+    if found is not None:
+        yield found
+        return
+    jar_id = await flink.upload_jar(jar, name=name, progress=on_upload)
+    try:
+        yield jar_id
+    finally:
+        try:
+            await flink.delete_jar(jar_id)
+        except FlinkError as error:  # the outcome is there; a jar too many does no harm
+            logger.warning("the jar %s stays on the JobManager: %s", name, error.message)
+
+
+async def _find(flink: FlinkClient, name: str) -> str | None:
+    return next((there.id for there in await flink.jars() if there.name == name), None)
+
+
+async def _name_there(jar: Path) -> str:
     check_jar(jar)
-    name = f"{jar.stem}-{await asyncio.to_thread(_digest, jar)}.jar"
-    for there in await flink.jars():
-        if there.name == name:
-            return there.id
-    return await flink.upload_jar(jar, name=name, progress=on_upload)
+    return f"{jar.stem}-{await asyncio.to_thread(_digest, jar)}.jar"
 
 
 def check_jar(path: Path) -> None:

@@ -22,6 +22,7 @@ from kubeflink.cluster.access import Connection, configured
 from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
+from kubeflink.objects import JsonObject
 
 if TYPE_CHECKING:
     from kubeflink.cluster.job import Job
@@ -254,6 +255,35 @@ class SessionCluster(FlinkCluster):
         With standby JobManagers only one of them has it; `submit_jar` runs it on that one.
         UsageError for a file that is missing or no jar.
         """
+    async def plan(
+        self,
+        jar: str | Path,
+        *,
+        entry_class: str | None = None,
+        args: Sequence[str] = (),
+        parallelism: int | None = None,
+        options: Mapping[str, str] | None = None,
+        on_upload: Progress | None = None,
+    ) -> JsonObject:
+        """The plan of the job that a jar's program would submit, made by the JobManager.
+
+        No job is started, and a jar that was uploaded for this is removed again. The program's
+        `main` runs up to its first job; one that fails before is a RestStatusError with its cause.
+        """
+        from kubeflink.cluster import jars
+
+        async with (
+            self.one_jobmanager() as flink,
+            jars.lent(flink, Path(jar), on_upload) as jar_id,
+        ):
+            return await flink.plan(
+                jar_id,
+                entry_class=entry_class,
+                args=args,
+                parallelism=parallelism,
+                configuration=options,
+            )
+
         from kubeflink.cluster import jars
 
         return await jars.upload(await self.flink(), Path(jar), on_upload)

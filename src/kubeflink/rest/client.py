@@ -208,6 +208,38 @@ class FlinkClient:
 
     # -- jobs --------------------------------------------------------------------------------
 
+    async def plan(
+        self,
+        jar_id: str,
+        *,
+        entry_class: str | None = None,
+        args: Sequence[str] = (),
+        parallelism: int | None = None,
+        configuration: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """The plan of the job that an uploaded jar's program would submit; none is started.
+
+        The program's `main` runs on the JobManager up to its first job. What Flink answers is the
+        plan of the job graph, as a running job has it.
+        """
+        body = _without_none(
+            {
+                "entryClass": entry_class,
+                "programArgsList": list(args) or None,
+                "parallelism": parallelism,
+                "flinkConfiguration": dict(configuration) if configuration else None,
+            }
+        )
+        answer = await self._transport.change(
+            "POST",
+            f"/jars/{_segment(jar_id)}/plan",
+            models.PlanEnvelope,
+            what=f"plan {jar_id.partition('_')[2] or jar_id}",
+            body=body,
+            read_seconds=RUN_SECONDS,
+        )
+        return answer.plan
+
     async def jobs(self) -> tuple[models.JobSummary, ...]:
         """All jobs that the JobManager remembers."""
         return (await self._read("/jobs/overview", models.JobsEnvelope, "list the jobs")).jobs

@@ -362,6 +362,12 @@ class RunEnvelope(msgspec.Struct, frozen=True):
     jobid: str
 
 
+class PlanEnvelope(msgspec.Struct, frozen=True):
+    """The answer to a plan: the JSON plan of a job graph, with its nodes and their inputs."""
+
+    plan: dict[str, Any]
+
+
 class TriggerEnvelope(msgspec.Struct, frozen=True):
     """The answer to a trigger: the id to ask with."""
 

@@ -24,7 +24,7 @@ def test_help_is_on_stdout(call: Call) -> None:
     assert call().out == found.out
 
 
-@pytest.mark.parametrize("command", ["kubernetes-session", *flink_commands.SHARED, "info"])
+@pytest.mark.parametrize("command", ["kubernetes-session", *flink_commands.SHARED])
 def test_each_flink_command_has_help(call: Call, command: str) -> None:
     found = call(command, "--help")
 

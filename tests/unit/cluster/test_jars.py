@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from pathlib import Path
 
@@ -111,3 +112,79 @@ async def test_a_program_that_is_slow_is_not_started_again(
 
     assert caught.value.hint is not None
     assert len(flink_rest.requests("POST", RUN)) == 1
+
+
+PLAN = "/jars/u_words.jar/plan"
+NODES = {"jid": JOB, "name": "words", "nodes": [{"id": "a", "parallelism": 3}]}
+
+
+def deletions(flink: ScriptedServer) -> list[str]:
+    return [seen.path for seen in flink.requests("DELETE")]
+
+
+def name_there(jar: Path) -> str:
+    return f"words-{hashlib.sha256(jar.read_bytes()).hexdigest()[:12]}.jar"
+
+
+async def test_a_jar_that_was_uploaded_for_its_plan_is_removed_again(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    take_jars(flink_rest)
+    flink_rest.on("POST", PLAN, Answer(200, {"plan": NODES}))
+    flink_rest.on("DELETE", "/jars/u_words.jar", Answer(200, {}))
+
+    plan = await demo.plan(
+        jar, entry_class="Words", args=["a b", ""], parallelism=3, options={"k": "v"}
+    )
+
+    assert plan == NODES
+    (asked,) = flink_rest.requests("POST", PLAN)
+    assert asked.json == {
+        "entryClass": "Words",
+        "programArgsList": ["a b", ""],
+        "parallelism": 3,
+        "flinkConfiguration": {"k": "v"},
+    }
+    assert deletions(flink_rest) == ["/jars/u_words.jar"]
+
+
+async def test_a_jar_that_is_there_is_used_for_a_plan_and_stays(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    there = {"id": "u_words.jar", "name": name_there(jar), "uploaded": 1, "entry": []}
+    flink_rest.on("GET", "/jars", Answer(200, {"files": [there]}))
+    flink_rest.on("POST", PLAN, Answer(200, {"plan": NODES}))
+
+    assert await demo.plan(jar) == NODES
+
+    assert flink_rest.requests("POST", "/jars/upload") == []
+    assert deletions(flink_rest) == []
+
+
+async def test_a_program_without_a_plan_leaves_no_jar(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    take_jars(flink_rest)
+    cause = "org.apache.flink.client.program.ProgramInvocationException: no job in it"
+    flink_rest.on("POST", PLAN, Answer(400, {"errors": ["Bad request.", cause]}))
+    flink_rest.on("DELETE", "/jars/u_words.jar", Answer(200, {}))
+
+    with pytest.raises(RestStatusError, match=r"plan words\.jar failed: .*no job in it"):
+        await demo.plan(jar)
+
+    assert deletions(flink_rest) == ["/jars/u_words.jar"]
+
+
+async def test_a_plan_counts_although_its_jar_cannot_be_removed(
+    demo: SessionCluster,
+    flink_rest: ScriptedServer,
+    jar: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    take_jars(flink_rest)
+    flink_rest.on("POST", PLAN, Answer(200, {"plan": NODES}))
+    flink_rest.on("DELETE", "/jars/u_words.jar", Answer(403, {"errors": ["not yours"]}))
+
+    assert await demo.plan(jar) == NODES
+
+    assert "stays on the JobManager" in caplog.text
