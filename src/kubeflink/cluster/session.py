@@ -249,12 +249,6 @@ class SessionCluster(FlinkCluster):
             options=options,
         )
 
-    async def upload_jar(self, jar: str | Path, *, on_upload: Progress | None = None) -> str:
-        """Uploads a jar unless it is there already, and returns its id.
-
-        With standby JobManagers only one of them has it; `submit_jar` runs it on that one.
-        UsageError for a file that is missing or no jar.
-        """
     async def plan(
         self,
         jar: str | Path,
@@ -284,6 +278,12 @@ class SessionCluster(FlinkCluster):
                 configuration=options,
             )
 
+    async def upload_jar(self, jar: str | Path, *, on_upload: Progress | None = None) -> str:
+        """Uploads a jar unless it is there already, and returns its id.
+
+        With standby JobManagers only one of them has it; `submit_jar` runs it on that one.
+        UsageError for a file that is missing or no jar.
+        """
         from kubeflink.cluster import jars
 
         return await jars.upload(await self.flink(), Path(jar), on_upload)
