@@ -23,7 +23,7 @@ from kubeflink.errors import ConfigurationError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, JsonObject
 from kubeflink.spec import names
-from kubeflink.spec.broker import with_client, without_api_access
+from kubeflink.spec.broker import ends_itself, with_client, without_api_access
 from kubeflink.spec.decorators.cmd_taskmanager import SCRIPT
 from kubeflink.spec.decorators.hadoop_conf import VOLUME as HADOOP_VOLUME
 from kubeflink.spec.decorators.kerberos import KEYTAB_VOLUME, KRB5_VOLUME
@@ -46,7 +46,8 @@ class Blueprint:
     """A cluster as the broker knows it.
 
     `running` is the configuration of a JobManager that runs, `worker` what it gives to a
-    TaskManager. `deployment` is the JobManager's, which owns all pods.
+    TaskManager. `deployment` is the JobManager's, which owns all pods. `ends_itself`: whether the
+    JobManager may delete it.
     """
 
     cluster_id: str
@@ -55,6 +56,7 @@ class Blueprint:
     inputs: Inputs
     deployment: JsonObject
     worker: TaskManagerMemory
+    ends_itself: bool
     _forms: dict[TaskManagerMemory, JsonObject] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -170,14 +172,23 @@ def make_blueprint(
     """The same of what was read before; only the files are read here."""
     loaded = config.load(conf_dir=files.directory, version=version, environ={})
     inputs = _inputs(deployment, files, loaded)
-    running = running_configuration(as_read(loaded), JobManagerAddress())
+    mounted = as_read(loaded)
+    running = running_configuration(mounted, JobManagerAddress())
     told = running.get(kubernetes.CLUSTER_ID)
     if told != cluster_id:
         raise ConfigurationError(
             f"the configuration in {files.directory} is that of the cluster {told}, not of "
             f"{cluster_id}"
         )
-    return Blueprint(cluster_id, namespace, running, inputs, deployment, worker_memory(running))
+    return Blueprint(
+        cluster_id,
+        namespace,
+        running,
+        inputs,
+        deployment,
+        worker=worker_memory(running),
+        ends_itself=ends_itself(mounted),
+    )
 
 
 def _version(deployment: JsonObject, given: str | None) -> FlinkVersion | None:

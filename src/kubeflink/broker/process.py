@@ -98,7 +98,7 @@ class Broker:
             most = limits.config_maps
             ha = HighAvailability(client, blueprint, self.config_maps, most, self.report)
         services = ServiceUpdates(client, blueprint, self.report)
-        self._end = ClusterEnd(client, blueprint)
+        self._end = ClusterEnd(client, blueprint, self.report)
         store = BrokerStore(client, blueprint, self.pods, driver, services, ha, self._end)
         self.server: ApiServer = front(
             store,

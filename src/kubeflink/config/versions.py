@@ -140,6 +140,12 @@ class FlinkVersion(NamedTuple):
         return not self._from(1, 18)
 
     @property
+    def runs_one_job_with_high_availability(self) -> bool:
+        """Whether an application with high availability has one job, whose id follows from the
+        cluster's (read in 1.17 and 1.20). 2.3 runs as many as the program has."""
+        return not self._from(2, 0)
+
+    @property
     def writes_empty_lists(self) -> bool:
         """Whether the client sets list options that have no elements (up to 1.20)."""
         return not self._from(2, 0)

@@ -6,25 +6,29 @@ the key of its certificate, is another one, so that no JobManager can pose as th
 is owned by the JobManager's Deployment and goes away with it.
 
 The Role is as small as the broker can do with, and names what can be named: RBAC cannot tell pods
-apart by their labels, which is just what the broker adds.
+apart by their labels, which is just what the broker adds. To delete the JobManager's Deployment is
+part of it only where a JobManager ends its cluster itself: an application does at its end.
 """
 
 from __future__ import annotations
 
 import base64
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kubeflink.config import Configuration
-from kubeflink.config.options import broker, kubernetes
+from kubeflink.config.options import broker, deployment, kubernetes
 from kubeflink.config.yaml import dump_kubernetes
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 from kubeflink.spec.certificates import issue
+from kubeflink.spec.client import deployment_target
 from kubeflink.spec.decorators.flink_conf import VOLUME as FLINK_CONFIG_VOLUME
 from kubeflink.spec.decorators.pod_template import VOLUME as POD_TEMPLATE_VOLUME
 from kubeflink.spec.jobmanager import JobManagerSpec
-from kubeflink.spec.parameters import is_kubernetes_high_availability
+from kubeflink.spec.parameters import APPLICATION, is_kubernetes_high_availability
+from kubeflink.spec.taskmanager import application_job_id
 
 API_PORT = 8443
 METRICS_PORT = 8080
@@ -196,40 +200,85 @@ def _secret(name: str, cluster_id: str, files: dict[str, str]) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
 
 
-def role_rules(cluster_id: str, *, high_availability: bool) -> list[JsonObject]:
-    """What the broker may do. ConfigMaps only where Flink keeps its high availability in them."""
+def ends_itself(configuration: Configuration) -> bool:
+    """Whether the JobManager of a cluster, as it is deployed, may end it (delete its Deployment).
+
+    An application does so when it is done. A session is ended by who has started it; only
+    `DELETE /cluster` of Flink's REST API would need the right, and everybody can call that.
+    """
+    chosen = configuration.get(broker.SELF_DELETION)
+    return deployment_target(configuration) == APPLICATION if chosen is None else chosen
+
+
+def role_rules(
+    cluster_id: str,
+    *,
+    high_availability: bool = False,
+    self_deletion: bool = False,
+    jobs: Sequence[str] | None = None,
+) -> list[JsonObject]:
+    """What the broker may do. ConfigMaps only where Flink keeps its high availability in them.
+
+    `jobs` are the ids of all jobs that there can be; None where nobody knows them beforehand.
+    """
     rest, internal = names.rest_service_name(cluster_id), names.internal_service_name(cluster_id)
-    rules: list[JsonObject] = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "create", "delete"]},
-        {
-            "apiGroups": ["apps"],
-            "resources": ["deployments"],
-            "resourceNames": [names.deployment_name(cluster_id)],
-            "verbs": ["get", "delete"],
-        },
-        {
-            "apiGroups": ["apps"],
-            "resources": ["deployments/scale"],
-            "resourceNames": [names.deployment_name(cluster_id)],
-            "verbs": ["patch"],
-        },
-        {
-            "apiGroups": [""],
-            "resources": ["services"],
-            "resourceNames": [rest, internal],
-            "verbs": ["get", "update"],
-        },
+    jobmanager = [names.deployment_name(cluster_id)]
+    rules = [
+        _rule("", "pods", "list", "watch", "create", "delete"),
+        _rule(
+            "apps",
+            "deployments",
+            *(("get", "delete") if self_deletion else ("get",)),
+            named=jobmanager,
+        ),
+        _rule("", "services", "get", "update", named=[rest, internal]),
     ]
+    if self_deletion and high_availability:
+        # The JobManager has to clean up before all goes: see `kubeflink.broker.ending`.
+        rules.append(_rule("apps", "deployments/scale", "patch", named=jobmanager))
     if high_availability:
-        verbs = ["get", "list", "watch", "create", "update", "delete"]
-        rules.append({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs})
+        rules += _config_map_rules(cluster_id, jobs)
     return rules
+
+
+def _config_map_rules(cluster_id: str, jobs: Sequence[str] | None) -> list[JsonObject]:
+    """RBAC can name what is read, changed and deleted, but not what is listed and created."""
+    known = None
+    if jobs is not None:
+        of_jobs = [names.job_config_map_name(cluster_id, job) for job in jobs]
+        known = [names.high_availability_config_map_name(cluster_id), *of_jobs]
+    return [
+        _rule("", "configmaps", "list", "watch", "create"),
+        _rule("", "configmaps", "get", "update", "delete", named=known),
+    ]
+
+
+def _rule(group: str, resource: str, *verbs: str, named: Sequence[str] | None = None) -> JsonObject:
+    rule: JsonObject = {"apiGroups": [group], "resources": [resource]}
+    if named is not None:
+        rule["resourceNames"] = list(named)
+    return {**rule, "verbs": list(verbs)}
+
+
+def _job_ids(configuration: Configuration) -> list[str] | None:
+    """The ids of the jobs of a cluster with high availability, where they follow from its own."""
+    if deployment_target(configuration) != APPLICATION:
+        return None
+    if not configuration.version.runs_one_job_with_high_availability:
+        return None
+    given = configuration.get(deployment.INTERNAL_PIPELINE_JOB_ID)
+    return [given or application_job_id(configuration.get(kubernetes.CLUSTER_ID) or "")]
 
 
 def _access(spec: JobManagerSpec, configuration: Configuration) -> list[JsonObject]:
     cluster_id, name = spec.cluster_id, names.broker_name(spec.cluster_id)
     rbac = "rbac.authorization.k8s.io"
-    rules = role_rules(cluster_id, high_availability=is_kubernetes_high_availability(configuration))
+    rules = role_rules(
+        cluster_id,
+        high_availability=is_kubernetes_high_availability(configuration),
+        self_deletion=ends_itself(configuration),
+        jobs=_job_ids(configuration),
+    )
     subject = {"kind": "ServiceAccount", "name": name, "namespace": spec.namespace}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _metadata(name, cluster_id)},

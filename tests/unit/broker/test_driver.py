@@ -29,7 +29,7 @@ SCHEDULED = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
 @pytest.fixture
 async def cluster() -> AsyncIterator[RealCluster]:
     rules = [
-        *role_rules("demo", high_availability=False),
+        *role_rules("demo"),
         # To read the cluster's configuration, which the broker's pod mounts.
         {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
     ]

@@ -20,6 +20,7 @@ from support.broker import (
     RealCluster,
     cluster_spec,
     jobmanager,
+    kill,
     real_cluster,
     running_broker,
     until,
@@ -225,11 +226,3 @@ def deleting(cluster: RealCluster) -> Callable[[], Awaitable[bool]]:
         return cluster.faults.count("DELETE", "/pods/") > 0
 
     return begun
-
-
-def kill(broker: Broker) -> None:
-    """End all connections and all that runs, as the end of the process would."""
-    broker.server.drop_connections()
-    for task in asyncio.all_tasks():
-        if task.get_name().startswith("create demo-"):
-            task.cancel()

@@ -13,7 +13,6 @@ from kubeflink import objects
 from kubeflink.apiserver.metadata import copy_json
 from kubeflink.objects import JsonObject
 from kubeflink.spec.broker import role_rules
-from kubeflink.spec.names import jobmanager_labels
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -27,10 +26,12 @@ from support.broker import (
     jobmanager,
     real_cluster,
     running_broker,
-    until,
 )
 
-HOST_NETWORK = {"kubernetes.hostnetwork.enabled": "true"}
+HOST_NETWORK = {
+    "kubernetes.hostnetwork.enabled": "true",
+    "kubeflink.broker.self-deletion": "true",
+}
 HA = {"high-availability.type": "kubernetes", "high-availability.storageDir": "file:///ha"}
 LEADER = "control-plane.alpha.kubernetes.io/leader"
 NAME = "demo-cluster-config-map"
@@ -39,7 +40,7 @@ READ_FILES = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 
 @pytest.fixture
 async def host_network() -> AsyncIterator[RealCluster]:
-    rules = [*role_rules("demo", high_availability=False), READ_FILES]
+    rules = [*role_rules("demo", self_deletion=True), READ_FILES]
     async with real_cluster(cluster_spec(HOST_NETWORK), RoleOf(rules)) as cluster:
         yield cluster
 
@@ -140,47 +141,6 @@ async def test_ports_stay_without_host_network(leader: JobManager) -> None:
     asked["spec"]["ports"][0]["targetPort"] = 42807
 
     assert (await leader.call("PUT", f"{SERVICES}/demo-rest", asked))[0] == 403
-
-
-async def test_the_cluster_ends_itself(flink: JobManager, host_network: RealCluster) -> None:
-    """As an application does at its end, and a session at DELETE /cluster."""
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-    assert (await flink.call("DELETE", f"{DEPLOYMENTS}/demo", options))[0] == 200
-
-    async def is_gone() -> bool:
-        return (await flink.call("GET", f"{DEPLOYMENTS}/demo"))[0] == 404
-
-    await until(is_gone)
-    assert (await flink.call("DELETE", f"{DEPLOYMENTS}/demo", options))[0] == 404
-
-
-async def test_the_deployment_stays_until_the_jobmanager_has_cleaned_up(
-    leader: JobManager, high_availability: RealCluster
-) -> None:
-    """Flink removes its data after it has asked for the end; its broker has to be there."""
-    store = high_availability.store
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "jm", "labels": jobmanager_labels("demo")},
-        "spec": {"containers": [{"name": "main", "image": "flink"}]},
-    }
-    await store.create(objects.PODS, "default", pod)
-    await leader.call("POST", CONFIG_MAPS, election("one"))
-
-    for _ in range(2):  # its answer may get lost
-        assert (await leader.call("DELETE", f"{DEPLOYMENTS}/demo"))[0] == 200
-    await asyncio.sleep(1.0)
-    deployment = await store.get(objects.DEPLOYMENTS, "default", "demo")
-    assert deployment["spec"]["replicas"] == 0
-    assert (await leader.call("DELETE", f"{CONFIG_MAPS}/{NAME}"))[0] == 200
-
-    await store.delete(objects.PODS, "default", "jm")
-
-    async def is_gone() -> bool:
-        return (await leader.call("GET", f"{DEPLOYMENTS}/demo"))[0] == 404
-
-    await until(is_gone)
 
 
 async def test_a_cluster_that_was_made_anew_is_another_one(

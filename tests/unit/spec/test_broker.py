@@ -22,8 +22,15 @@ ENABLED = {"kubeflink.broker.enabled": "true"}
 
 
 def built(options: Mapping[str, str] = ENABLED) -> JobManagerSpec:
-    loaded = config.load(conf_dir=None, dynamic=list((SIZES | options).items()), environ={})
+    loaded = config.load(conf_dir=None, dynamic=list({**SIZES, **options}.items()), environ={})
     return spec.build_jobmanager(spec.session_configuration(loaded), environ={})
+
+
+def application(options: Mapping[str, str] | None = None, version: str = "2.3.0") -> JobManagerSpec:
+    values = {**SIZES, **ENABLED, **(options or {})}
+    loaded = config.load(conf_dir=None, dynamic=list(values.items()), version=version, environ={})
+    program = spec.Program(uri="local:///opt/flink/usrlib/job.jar")
+    return spec.build_jobmanager(spec.application_configuration(loaded, program), environ={})
 
 
 def of_kind(found: JobManagerSpec, kind: str, name: str) -> JsonObject:
@@ -97,28 +104,66 @@ def test_the_certificate_has_the_services_names() -> None:
     )
 
 
-@pytest.mark.parametrize("high_availability", [False, True])
-def test_the_role_is_as_small_as_can_be(high_availability: bool) -> None:
-    options = {
-        "high-availability.type": "kubernetes",
-        "high-availability.storageDir": "s3://bucket/ha",
-    }
-    role = of_kind(built(ENABLED | (options if high_availability else {})), "Role", "demo-broker")
-    rights = {
-        (*rule["apiGroups"], *rule["resources"]): (set(rule["verbs"]), rule.get("resourceNames"))
+HA = {
+    "high-availability.type": "kubernetes",
+    "high-availability.storageDir": "s3://bucket/ha",
+}
+SELF_DELETION = {"kubeflink.broker.self-deletion": "true"}
+
+Rights = dict[tuple[str, ...], tuple[list[str] | None, set[str]]]
+
+OF_A_SESSION: Rights = {
+    ("", "pods"): (None, {"list", "watch", "create", "delete"}),
+    ("apps", "deployments"): (["demo"], {"get"}),
+    ("", "services"): (["demo-rest", "demo"], {"get", "update"}),
+}
+DELETION: Rights = {("apps", "deployments"): (["demo"], {"get", "delete"})}
+SCALING: Rights = {("apps", "deployments/scale"): (["demo"], {"patch"})}
+
+
+def rights(found: JobManagerSpec) -> Rights:
+    """What the Role allows, but for ConfigMaps."""
+    role = of_kind(found, "Role", "demo-broker")
+    return {
+        (*rule["apiGroups"], *rule["resources"]): (rule.get("resourceNames"), set(rule["verbs"]))
         for rule in role["rules"]
+        if rule["resources"] != ["configmaps"]
     }
 
-    expected = {
-        ("", "pods"): ({"list", "watch", "create", "delete"}, None),
-        ("apps", "deployments"): ({"get", "delete"}, ["demo"]),
-        ("apps", "deployments/scale"): ({"patch"}, ["demo"]),
-        ("", "services"): ({"get", "update"}, ["demo-rest", "demo"]),
-    }
-    if high_availability:
-        verbs = {"get", "list", "watch", "create", "update", "delete"}
-        expected["", "configmaps"] = (verbs, None)
-    assert rights == expected
+
+def config_map_rights(found: JobManagerSpec) -> list[tuple[list[str] | None, list[str]]]:
+    return [
+        (rule.get("resourceNames"), rule["verbs"])
+        for rule in of_kind(found, "Role", "demo-broker")["rules"]
+        if rule["resources"] == ["configmaps"]
+    ]
+
+
+def test_the_role_of_a_session_is_as_small_as_can_be() -> None:
+    assert rights(built()) == OF_A_SESSION
+    assert rights(built(ENABLED | HA)) == OF_A_SESSION
+    assert config_map_rights(built()) == []
+
+
+def test_only_who_ends_itself_may_delete_its_deployment() -> None:
+    """And scale it to none, where there is something to be cleaned up meanwhile."""
+    assert rights(application()) == OF_A_SESSION | DELETION
+    assert rights(application(HA)) == OF_A_SESSION | DELETION | SCALING
+    assert rights(built(ENABLED | HA | SELF_DELETION)) == OF_A_SESSION | DELETION | SCALING
+    assert rights(application({"kubeflink.broker.self-deletion": "false"})) == OF_A_SESSION
+
+
+@pytest.mark.parametrize("version", ["1.20.5", "2.3.0"])
+def test_config_maps_are_named_where_their_names_are_known(version: str) -> None:
+    """Jobs of a session have random ids, and so may have those of an application from 2.x on."""
+    known = ["demo-cluster-config-map", "demo-00000000002efde30000000000000000-config-map"]
+    anywhere = (None, ["list", "watch", "create"])
+
+    of_session, of_application = built(ENABLED | HA), application(HA, version)
+
+    assert config_map_rights(of_session) == [anywhere, (None, ["get", "update", "delete"])]
+    names = known if version == "1.20.5" else None
+    assert config_map_rights(of_application) == [anywhere, (names, ["get", "update", "delete"])]
 
 
 def test_an_account_that_exists_is_used() -> None:

@@ -34,6 +34,14 @@ SERVICE_ACCOUNT = option(
         "the Role that it needs."
     ),
 )
+SELF_DELETION = option(
+    "kubeflink.broker.self-deletion",
+    BOOLEAN,
+    about=(
+        "Whether the JobManager may end its cluster, for which the broker needs the right to "
+        "delete the Deployment. If unset, an application's may, and a session's may not."
+    ),
+)
 CPU_AMOUNT = option(
     "kubeflink.broker.cpu.amount",
     DOUBLE,
