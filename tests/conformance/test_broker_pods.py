@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from kubeflink import objects
-from kubeflink.broker.blueprint import Blueprint, ClusterFiles, make_blueprint
+from kubeflink.broker.blueprint import Blueprint
 from kubeflink.broker.policy import Policy, left_out
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.objects import JsonObject
-from kubeflink.spec import names
 from kubeflink.spec.broker import ENV_KUBECONFIG, ENV_MASTER
 from support.agreement import differences, normal_form
+from support.broker import blueprint_of
 from support.objects import Client, bodies
 from support.scenarios import Scenario, load_scenarios
 
@@ -39,17 +39,10 @@ def blueprint(scenario: Scenario, directory: Path) -> tuple[Client, Blueprint]:
     """What a broker reads of the scenario's cluster, when its client has deployed it."""
     client = Client(directory, scenario)
     spec = client.spec()
-    maps = {objects.name_of(o): o["data"] for o in spec.accompanying if o["kind"] == "ConfigMap"}
-    mounted = directory / "mounted"
-    mounted.mkdir()
-    for name, text in maps[names.config_map_name(spec.cluster_id)].items():
-        (mounted / name).write_text(text, encoding="utf-8")
-    template = maps.get(names.pod_template_config_map_name(spec.cluster_id))
-    files = ClusterFiles(mounted, None if template is None else next(iter(template.values())))
     metadata = {**spec.deployment["metadata"], "uid": UID}
     deployment = {**spec.deployment, "metadata": metadata}
     version = FlinkVersion.parse(scenario.version)
-    return client, make_blueprint(spec.cluster_id, spec.namespace, deployment, files, version)
+    return client, blueprint_of(spec, deployment, directory, version)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)

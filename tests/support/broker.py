@@ -61,8 +61,16 @@ def cluster_spec(options: Mapping[str, str] | None = None, version: str = "2.3")
     return spec.build_jobmanager(spec.session_configuration(loaded), environ={})
 
 
-def blueprint_of(built: JobManagerSpec, deployment: JsonObject, directory: Path) -> Blueprint:
-    """The blueprint, as a broker whose pod mounts the cluster's ConfigMaps reads it."""
+def blueprint_of(
+    built: JobManagerSpec,
+    deployment: JsonObject,
+    directory: Path,
+    version: FlinkVersion | None = None,
+) -> Blueprint:
+    """The blueprint, as a broker whose pod mounts the cluster's ConfigMaps reads it.
+
+    The version is that of the image, if it is not given.
+    """
     maps = {objects.name_of(o): o for o in built.accompanying if o["kind"] == "ConfigMap"}
     conf = directory / "mounted"
     conf.mkdir(parents=True)
@@ -71,7 +79,11 @@ def blueprint_of(built: JobManagerSpec, deployment: JsonObject, directory: Path)
     template = maps.get(names.pod_template_config_map_name(built.cluster_id))
     text = None if template is None else next(iter(template["data"].values()))
     return make_blueprint(
-        built.cluster_id, built.namespace, deployment, ClusterFiles(conf, text), _version(built)
+        built.cluster_id,
+        built.namespace,
+        deployment,
+        ClusterFiles(conf, text),
+        version or _version(built),
     )
 
 
