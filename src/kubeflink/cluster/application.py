@@ -11,7 +11,8 @@ therefore watches in three ways at once (see `ending`) and keeps what it has see
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -22,6 +23,8 @@ from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
+    from kubeflink.cluster.artifacts import OnUpload
+    from kubeflink.cluster.cluster import LastWords
     from kubeflink.cluster.diagnosis import Diagnosis
     from kubeflink.cluster.job import JobOutcome, JobProgress
     from kubeflink.config import Configuration
@@ -162,6 +165,14 @@ class ApplicationCluster(FlinkCluster):
         on_trouble: Callable[[Diagnosis], None] | None = None,
     ) -> JobOutcome:
         """Waits until the program has ended, and returns how.
+
+    @asynccontextmanager
+    async def ends(self) -> AsyncIterator[LastWords]:
+        """Listens to the JobManager's log, which tells at its end how the application went."""
+        from kubeflink.cluster import ending
+
+        async with ending.last_words(self, self._client) as told:
+            yield told
 
         Begin soon after `deploy`: what happened before is gone if the cluster is. Raises
         JobFailedError if it did not succeed and `check` is set, or if how it ended cannot be known;

@@ -139,6 +139,7 @@ class Job:
     stop = _forward(job.Job.stop)
     savepoint = _forward(job.Job.savepoint)
     checkpoint = _forward(job.Job.checkpoint)
+    until_tasks_run = _forward(job.Job.until_tasks_run)
 
 
 class FlinkCluster(Generic[C]):
@@ -199,6 +200,7 @@ class FlinkCluster(Generic[C]):
     close = _forward(cluster.FlinkCluster.close)
     socket = _enter_on(cluster.FlinkCluster.socket)
     exists = _forward(cluster.FlinkCluster.exists)
+    may_exist = _forward(cluster.FlinkCluster.may_exist)
     has_ha_data = _forward(cluster.FlinkCluster.has_ha_data)
     recovers_jobs = _forward(cluster.FlinkCluster.recovers_jobs)
     wait_ready = _forward(cluster.FlinkCluster.wait_ready)

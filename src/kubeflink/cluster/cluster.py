@@ -8,16 +8,22 @@ as does leaving an `async with` block; the cluster itself goes on, until `delete
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
 from kubeflink.cluster.endpoint import Address, Route
-from kubeflink.errors import ForbiddenError, KubernetesError, NotFoundError
+from kubeflink.errors import (
+    ClusterNotFoundError,
+    ForbiddenError,
+    KubernetesError,
+    NotFoundError,
+)
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import DEPLOYMENTS, SERVICES
 from kubeflink.spec import names
@@ -25,13 +31,19 @@ from kubeflink.spec import names
 if TYPE_CHECKING:
     from kubeflink.cluster.description import ClusterDescription
     from kubeflink.cluster.diagnosis import Diagnosis
-    from kubeflink.cluster.job import Job
+    from kubeflink.cluster.job import Job, JobOutcome
     from kubeflink.cluster.logs import LogLine
     from kubeflink.cluster.workers import WorkerWatch
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.models import JobSummary, Overview, TaskManagerSummary
 
 logger = logging.getLogger(__name__)
+
+LastWords: TypeAlias = "Callable[[str, str], Awaitable[JobOutcome | None]]"
+"""Given the id and the name of a job whose cluster has gone, how it ended, if that was heard."""
+
+PROOF_SECONDS = 5.0
+"""How long the API server may take to prove that a cluster is gone; then it counts as there."""
 
 
 class FlinkCluster:
@@ -105,7 +117,9 @@ class FlinkCluster:
             # A forwarded port is slower and breaks with its pod: worth a line unasked.
             level = logging.WARNING if self.route.kind == "port-forward" else logging.INFO
             logger.log(level, "reaching %s", self.route.where)
-            connection = endpoint.connect(self._client, self.route)
+            connection = endpoint.connect(
+                self._client, self.route, still_there=self._check_still_there
+            )
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
 
@@ -131,7 +145,9 @@ class FlinkCluster:
         if self.route is None or not await self._has_standby():
             yield flink
             return
-        async with endpoint.connect(self._client, self.route, to_one_pod=True) as flink:
+        async with endpoint.connect(
+            self._client, self.route, to_one_pod=True, still_there=self._check_still_there
+        ) as flink:
             yield flink
 
     async def _has_standby(self) -> bool:
@@ -158,6 +174,32 @@ class FlinkCluster:
 
         It is seen by the internal Service, which Flink makes for clusters without it only.
         """
+    async def may_exist(self) -> bool:
+        """False only if it is proven that the cluster has gone: an API server has to say so."""
+        try:
+            async with asyncio.timeout(PROOF_SECONDS):
+                return await self.exists()
+        except (KubernetesError, TimeoutError):
+            return True
+
+    @asynccontextmanager
+    async def ends(self) -> AsyncIterator[LastWords]:
+        """Listens while open, so that a job that takes its cluster with it is known to have ended.
+
+        A session outlives its jobs, and knows nothing of them when it has gone.
+        """
+
+        async def nothing(job_id: str, name: str) -> JobOutcome | None:
+            return None
+
+        yield nothing
+
+    async def _check_still_there(self) -> None:
+        if not await self.may_exist():
+            raise ClusterNotFoundError(
+                f"The Flink cluster {self.name} in namespace {self.namespace} has gone away"
+            )
+
         try:
             name = names.internal_service_name(self.name)
             await self._client.get(SERVICES, name, self.namespace)

@@ -11,6 +11,13 @@ Three witnesses are heard at the same time, because each can be missing:
 The log's word about the application counts more than a job's state, since a program may run several
 jobs. A cluster that stays although all its jobs have ended (an option keeps it) is over too, after
 a while. Nothing is concluded from silence.
+
+A cluster can also be ended from outside: somebody deletes its Deployment, or a signal reaches the
+JobManager. What befalls the jobs then is of no consequence, such as a failure because TaskManagers
+went a moment earlier than the JobManager; so it is not told as how the application ended.
+
+Of several failures the one of the program itself is the cause, if it did more than to hand on that
+of a job; of several jobs the one that failed first, because others go on being cancelled after it.
 """
 
 from __future__ import annotations
@@ -18,8 +25,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +36,6 @@ from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
 from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
-    ApiUnreachableError,
     ClusterFailedError,
     ClusterNotFoundError,
     FlinkError,
@@ -43,12 +49,14 @@ from kubeflink.rest import java_errors
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
-    from kubeflink.cluster.cluster import FlinkCluster
+    from kubeflink.cluster.cluster import FlinkCluster, LastWords
     from kubeflink.rest.models import JobSummary
 
 _SHUTDOWN: Final = re.compile(
     r"Shutting \S+ down with application status (?P<status>[A-Z]+)\. Diagnostics (?P<told>.*)$"
 )
+_START: Final = re.compile(r"\] -  Starting \w+ApplicationClusterEntrypoint ")
+_SIGNAL: Final = re.compile(r"\] - RECEIVED SIGNAL \d+: (?P<name>SIG\w+)")
 _LOG_LINE: Final = re.compile(r"^\d{4}-\d\d-\d\d|^\[?\d\d:\d\d")
 _APPLICATION_FAILURE: Final = re.compile(
     r"^(?:java\.util\.concurrent\.CompletionException: )?org\.apache\.flink\."
@@ -57,6 +65,12 @@ _APPLICATION_FAILURE: Final = re.compile(
     r"|runtime\.client\.JobExecutionException)"
 )
 
+_LEAVING_WORKER: Final = "The TaskExecutor is shutting down"
+"""What a TaskManager says to its jobs when it is ended in an orderly way, as by a deletion."""
+
+_JOB_FAILURE: Final = "JobExecutionException"
+"""In the chain of a program's failure, if that is only what became of a job."""
+
 _STATES: Final = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED", "CANCELED": "CANCELED"}
 
 SECONDS_OF_REST = 15.0
@@ -64,6 +78,9 @@ SECONDS_OF_REST = 15.0
 
 SECONDS_OF_AN_ANSWER = 4.0
 """How long an answer is waited for before the other witnesses are heard again."""
+
+LAST_LINES_SECONDS = 5.0
+"""How long the last lines of a log are waited for when the cluster has gone."""
 
 TRACE_LINES = 400
 """Lines of a stack trace that are kept."""
@@ -81,22 +98,34 @@ class LogWitness:
     """
 
     status: str | None = None
+    signal: str | None = None
     diagnostics: list[str] = field(default_factory=list)
     failure: list[str] = field(default_factory=list)
     _listening: list[str] | None = None
 
     def hear(self, line: str) -> None:
-        """Takes in one line."""
+        """Takes in one line. A JobManager that starts anew begins the application anew."""
         shutdown = _SHUTDOWN.search(line)
         if shutdown is not None:
-            self.status = shutdown["status"]
-            self._listening = self.diagnostics = [shutdown["told"]]
+            if self.status is None:
+                self.status = shutdown["status"]
+                self._listening = self.diagnostics = [shutdown["told"]]
         elif _APPLICATION_FAILURE.match(line):
-            self._listening = self.failure = [line]
+            self._listening = None
+            if not self.failure:  # the first is the cause of the others
+                self._listening = self.failure = [line]
         elif _LOG_LINE.match(line):
             self._listening = None
+            if _START.search(line):
+                self._forget()
+            elif self.status is None and (signal := _SIGNAL.search(line)):
+                self.signal = signal["name"]
         elif self._listening is not None and len(self._listening) < TRACE_LINES:
             self._listening.append(line)
+
+    def _forget(self) -> None:
+        self.status = self.signal = None
+        self.diagnostics, self.failure = [], []
 
     @property
     def state(self) -> str | None:
@@ -119,6 +148,8 @@ class RestWitness:
     jobs: dict[str, JobSummary] = field(default_factory=dict)
     traces: dict[str, str] = field(default_factory=dict)
     ended_since: float | None = None
+    answers: bool = False
+    """Whether it did so the last time that it was asked."""
 
     async def ask(self, client: KubeClient, cluster: FlinkCluster, now: float) -> None:
         """Looks at all jobs; not reached, it remembers what was.
@@ -126,6 +157,7 @@ class RestWitness:
         Each time by a connection of its own and without repetition: the way to a cluster that is
         coming up or going away changes, and the other witnesses are waiting.
         """
+        self.answers = False
         try:
             route = await endpoint.route_to(client, cluster.name, cluster.namespace)
             async with (
@@ -139,6 +171,7 @@ class RestWitness:
                         self.traces[job.id] = (await flink.exceptions(job.id)).latest_stacktrace
         except (FlinkError, KubernetesError, ClusterNotFoundError, TimeoutError):
             return
+        self.answers = True
         if self.all_ended:
             self.ended_since = self.ended_since or now
         else:
@@ -149,13 +182,42 @@ class RestWitness:
         """Whether there were jobs, and all are over."""
         return bool(self.jobs) and all(job.is_terminal for job in self.jobs.values())
 
-    @property
-    def decisive(self) -> JobSummary | None:
-        """The job that says how it went: the one that failed, else the last."""
+    def decisive(self, state: str | None = None) -> JobSummary | None:
+        """The job that says how it went: the first that failed, else one cancelled, else the last.
+
+        Given the application's `state`, one that ended like that, if there is any.
+        """
         ordered = sorted(self.jobs.values(), key=lambda job: job.start_time)
-        bad = [job for job in ordered if job.state in ("FAILED", "FAILING", "CANCELED")]
+        if state in _STATES.values() and (alike := [job for job in ordered if job.state == state]):
+            ordered = alike
+        failed = [job for job in ordered if job.state == "FAILED"]
+        if failed:
+            return min(failed, key=lambda job: job.end_time)
+        bad = [job for job in ordered if job.state in ("FAILING", "CANCELED")]
         candidates = bad or ordered
         return candidates[-1] if candidates else None
+
+
+@asynccontextmanager
+async def last_words(cluster: FlinkCluster, client: KubeClient) -> AsyncIterator[LastWords]:
+    """Listens to the log of an application while open; see `FlinkCluster.ends`."""
+    watch = _Watch(cluster, client, None, None)
+
+    async def tell(job_id: str, name: str) -> JobOutcome | None:
+        await watch.hear_out()
+        state = watch.log.state
+        if state in (None, UNKNOWN):
+            return None
+        assert state is not None
+        trace = watch.log.trace if state == "FAILED" else None
+        cause = java_errors.root_cause(trace) or None if trace else None
+        return JobOutcome(job_id, name, state, cause=cause, stack_trace=trace)
+
+    reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
+    try:
+        yield tell
+    finally:
+        await end(reading)
 
 
 async def wait_for_end(
@@ -206,7 +268,7 @@ class _Watch:
                         self.log.hear(line.text)
                 break
             except ClusterNotFoundError:  # no pod yet; or all is over
-                if not await self._exists():
+                if not await self.cluster.may_exist():
                     break
             except KubernetesError:  # not allowed to read logs, say: the other witnesses have to do
                 break
@@ -219,32 +281,31 @@ class _Watch:
         while True:
             await self.rest.ask(self.client, self.cluster, loop.time())
             self._tell()
-            if not await self._exists():
-                with contextlib.suppress(TimeoutError):  # its last lines may be on their way
-                    async with asyncio.timeout(5.0):
-                        await self.log_ended.wait()
-                return self._outcome()
+            if not await self.cluster.may_exist():
+                had_ended = self.log.state is not None
+                await self.hear_out()
+                return self._outcome(is_deleted=not had_ended)
             if self.log.state is not None and self.log_ended.is_set():
                 return self._outcome()
             stays = self.rest.ended_since
             if stays is not None and loop.time() - stays >= SECONDS_OF_REST:
                 return self._outcome()
-            if not self.rest.jobs:
-                await self._check_start()
+            if not self.rest.answers:
+                await self._check_jobmanager()
             if not await deadline.pause(pause):
                 raise WaitTimeoutError(
                     f"The application {self.cluster.name} has not ended after {timeout:g} s"
                 )
             pause = min(pause * 1.2, _LONGEST_PAUSE)
 
-    async def _exists(self) -> bool:
-        try:
-            return await self.cluster.exists()
-        except (ApiUnreachableError, KubernetesError):  # no proof of its end
-            return True
+    async def hear_out(self) -> None:
+        """Waits for the last lines of a cluster that has gone: they may be on their way."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_LINES_SECONDS):
+                await self.log_ended.wait()
 
-    async def _check_start(self) -> None:
-        """Ends the wait for a JobManager that will never run."""
+    async def _check_jobmanager(self) -> None:
+        """Ends the wait for a JobManager that will never run, or run again."""
         try:
             observed = await readiness.observe_jobmanager(
                 self.client, self.cluster.name, self.cluster.namespace
@@ -259,13 +320,13 @@ class _Watch:
             if self.on_stage is not None:
                 self.on_stage(readiness.Stage(text))
         if found is not None and self.course.is_final(now):
+            what = "has stopped running" if self.rest.jobs else "does not start"
             raise ClusterFailedError(
-                f"The application {self.cluster.name} does not start: {found.sentence}",
-                hint=found.hint,
+                f"The application {self.cluster.name} {what}: {found.sentence}", hint=found.hint
             )
 
     def _tell(self) -> None:
-        job = self.rest.decisive
+        job = self.rest.decisive()
         if job is None or self.on_progress is None:
             return
         tasks = {state: count for state, count in job.tasks.items() if count and state != "total"}
@@ -274,13 +335,21 @@ class _Watch:
             self.told = progress
             self.on_progress(progress)
 
-    def _outcome(self) -> JobOutcome:
-        """What the witnesses agree on; JobFailedError with state UNKNOWN if none saw the end."""
-        job = self.rest.decisive
+    def _outcome(self, *, is_deleted: bool = False) -> JobOutcome:
+        """What the witnesses agree on; JobFailedError with state UNKNOWN if none saw the end.
+
+        `is_deleted`: the Deployment went before the log had said how the application ended.
+        """
         state = self.log.state
+        job = self.rest.decisive(state)
         if state is None and job is not None and job.is_terminal:
             state = job.state
         job_id, name = (job.id, job.name) if job else ("", self.cluster.name)
+        trace = self._trace(job_id) if state == "FAILED" else None
+        cause = java_errors.root_cause(trace) or None if trace else None
+        is_ended_by_it = is_deleted and _LEAVING_WORKER in (cause or "")
+        if self.log.signal is not None or is_ended_by_it:
+            raise self._ended_from_outside(job_id)
         if state is None or state == UNKNOWN:
             seen = f", last seen {job.state}" if job else ""
             raise JobFailedError(
@@ -291,8 +360,19 @@ class _Watch:
                 hint="Its log and REST API went with it; with the right to read pod logs,"
                 " kubeflink could have told",
             )
-        trace = None
-        if state == "FAILED":
-            trace = self.rest.traces.get(job_id) or self.log.trace
-        cause = java_errors.root_cause(trace) or None if trace else None
         return JobOutcome(job_id, name, state, job.duration if job else 0, cause, trace)
+
+    def _ended_from_outside(self, job_id: str) -> JobFailedError:
+        return JobFailedError(
+            f"The application {self.cluster.name} was deleted before its program had ended",
+            job_id=job_id,
+            state=UNKNOWN,
+            hint="A savepoint or a retained checkpoint is where it can go on from",
+        )
+
+    def _trace(self, job_id: str) -> str | None:
+        """The stack trace that tells why it failed: the program's own, or that of its job."""
+        of_program, of_job = self.log.trace, self.rest.traces.get(job_id)
+        if of_program and of_job and _JOB_FAILURE not in of_program and self.log.failure:
+            return of_program
+        return of_job or of_program

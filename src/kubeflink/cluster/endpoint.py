@@ -5,7 +5,8 @@ browser; it depends on the type of the live `<id>-rest` Service alone, never on 
 own configuration says: a session that was made on port 8081 is not on another port because somebody
 passes `-Drest.port`. The *route* is what this process uses: the address where it works from here,
 otherwise a way through the API server, which works wherever `kubectl` does: its service proxy, or
-a port-forward to the JobManager's pod for an account that may not use the proxy.
+a port-forward to the JobManager's pod where the proxy may not be used, or does not exist: that is
+known beforehand from an access review, or seen when the proxy refuses (once: `_FORWARDING`).
 
 | Service type | address | route from outside |
 |---|---|---|
@@ -25,17 +26,26 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakSet
 
 from kubeflink import objects
 from kubeflink.cluster.clock import Deadline
-from kubeflink.errors import ClusterNotFoundError, ForbiddenError, NotFoundError
+from kubeflink.errors import (
+    ClusterNotFoundError,
+    ForbiddenError,
+    KubeflinkError,
+    NotFoundError,
+)
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import NODES, PODS, SERVICES, JsonObject, Resource
 from kubeflink.rest import RETRY_SECONDS
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
+    import httpx2
+
     from kubeflink.rest import FlinkClient
+    from kubeflink.rest.transport import StillThere, Way
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +59,9 @@ SERVICE_PROXY: Final = Resource("", "v1", "ServiceProxyOptions", "services/proxy
 """As a right in RBAC."""
 
 _POLL_SECONDS = 1.0
+
+_FORWARDING: WeakSet[KubeClient] = WeakSet()
+"""Clients whose API server has refused to be a service proxy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +165,24 @@ async def route_to(
         return Route("direct", address.url, f"{where} ({address.url})")
     name, space = objects.name_of(service), objects.namespace_of(service) or client.namespace
     port = _rest_port(service).get("name") or _cluster_port(service)
-    if await client.can_i("create", SERVICE_PROXY, space, name) is False:
-        forwarded = f"{where} (by port-forward)"
-        return Route("port-forward", f"{scheme}://", forwarded, name, port, space)
     prefix = "https:" if scheme == "https" else ""
     path = client.service_proxy_path(f"{prefix}{name}", port, space)
-    return Route("service proxy", path, f"{where} (through the API server)", name, port, space)
+    route = Route("service proxy", path, f"{where} (through the API server)", name, port, space)
+    if client in _FORWARDING or await _may_not_use_proxy(client, route):
+        return _by_port_forward(route)
+    return route
+
+
+async def _may_not_use_proxy(client: KubeClient, route: Route) -> bool:
+    allowed = await client.can_i("create", SERVICE_PROXY, route.namespace, route.service)
+    return allowed is False
+
+
+def _by_port_forward(route: Route) -> Route:
+    """Another way to where a service proxy would lead."""
+    scheme = "https" if "/https:" in route.url else "http"
+    where = route.where.replace("(through the API server)", "(by port-forward)")
+    return replace(route, kind="port-forward", url=f"{scheme}://", where=where)
 
 
 @asynccontextmanager
@@ -167,6 +192,7 @@ async def connect(
     *,
     retry_seconds: float = RETRY_SECONDS,
     to_one_pod: bool = False,
+    still_there: StillThere | None = None,
 ) -> AsyncIterator[FlinkClient]:
     """A REST client for a route; its connections are closed at the end.
 
@@ -174,33 +200,57 @@ async def connect(
     sent to Flink. Behind one address there may be several JobManagers. With `to_one_pod` all
     requests go to the same one while that lives: a Service's balance is struck for each connection,
     so one connection has to do; a service proxy strikes it for each request, so a port-forward
-    takes its place.
+    takes its place. It does so too, with a line about it, when the proxy turns out to refuse.
     """
     from kubeflink.rest import FlinkClient
+    from kubeflink.rest.transport import Way
 
-    if to_one_pod and route.kind == "service proxy":
-        scheme = "https" if "/https:" in route.url else "http"
-        route = replace(route, kind="port-forward", url=f"{scheme}://")
+    if route.kind == "service proxy" and (to_one_pod or client in _FORWARDING):
+        route = _by_port_forward(route)
+    async with AsyncExitStack() as resources:
+
+        async def detour(error: KubeflinkError) -> Way:
+            """A port-forward in the place of the service proxy."""
+            other = _by_port_forward(route)
+            try:
+                http, url = await _opened(client, other, resources, to_one_pod=False)
+            except KubeflinkError as refused:
+                logger.info("no port-forward either: %s", refused.message)
+                raise error from refused
+            if client not in _FORWARDING:
+                _FORWARDING.add(client)
+                logger.warning("%s; going on by port-forward", error.message)
+            return Way(http, url, other.where)
+
+        http, url = await _opened(client, route, resources, to_one_pod=to_one_pod)
+        yield FlinkClient(
+            http,
+            url,
+            where=route.where,
+            retry_seconds=retry_seconds,
+            still_there=still_there,
+            detour=detour if route.kind == "service proxy" else None,
+        )
+
+
+async def _opened(
+    client: KubeClient, route: Route, resources: AsyncExitStack, *, to_one_pod: bool
+) -> tuple[httpx2.AsyncClient, str]:
+    """The HTTP client for a route and its base URL; what is opened for it ends with `resources`."""
     if route.kind == "service proxy":
-        yield FlinkClient(client.http, route.url, where=route.where, retry_seconds=retry_seconds)
-        return
+        return client.http, route.url
     import httpx2
 
-    async with AsyncExitStack() as resources:
-        url = route.url
-        if route.kind == "port-forward":
-            from kubeflink.kube.portforward import PortForward
+    url = route.url
+    if route.kind == "port-forward":
+        from kubeflink.kube.portforward import PortForward
 
-            forward = PortForward(
-                client, route.port, service=route.service, namespace=route.namespace
-            )
-            opened = await resources.enter_async_context(forward)
-            url = f"{route.url}127.0.0.1:{opened.port}"
-        limits = httpx2.Limits(max_connections=1 if to_one_pod else 100)
-        http = await resources.enter_async_context(
-            httpx2.AsyncClient(trust_env=not is_near(url), limits=limits)
-        )
-        yield FlinkClient(http, url, where=route.where, retry_seconds=retry_seconds)
+        forward = PortForward(client, route.port, service=route.service, namespace=route.namespace)
+        opened = await resources.enter_async_context(forward)
+        url = f"{route.url}127.0.0.1:{opened.port}"
+    limits = httpx2.Limits(max_connections=1 if to_one_pod else 100)
+    http = httpx2.AsyncClient(trust_env=not is_near(url), limits=limits)
+    return await resources.enter_async_context(http), url
 
 
 @asynccontextmanager

@@ -3,7 +3,11 @@
 What is said about a job has to be proven. A REST API that does not answer says nothing: the state
 is then `UNKNOWN`, and waiting goes on. That a job is gone is proven by a JobManager that answers
 and does not know it, and goes on not knowing it (with high availability a new JobManager needs a
-moment to recover its jobs), or by the Deployment having gone.
+moment to recover its jobs), or by the Deployment having gone. A job that takes its cluster with it,
+as that of an application does, may have been heard of by other witnesses: see `FlinkCluster.ends`.
+
+A savepoint or checkpoint of a job whose tasks have not all begun is refused by Flink. So the tasks
+are waited for first, within the limit of the whole; nothing has been asked for until then.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from kubeflink.errors import (
 from kubeflink.rest import java_errors, models
 
 if TYPE_CHECKING:
-    from kubeflink.cluster.cluster import FlinkCluster
+    from kubeflink.cluster.cluster import FlinkCluster, LastWords
     from kubeflink.rest.client import CheckpointType, SavepointFormat
 
 UNKNOWN: Final = "UNKNOWN"
@@ -48,6 +52,9 @@ FORGOTTEN_SECONDS = 5.0
 
 ANSWER_SECONDS = 10.0
 """How long an answer is waited for before it is asked whether the cluster is there at all."""
+
+NOT_RUNNING: Final = "Not all required tasks are currently running"
+"""Flink's words for a job of which no checkpoint can be made yet (CheckpointFailureReason)."""
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 1.0
@@ -192,18 +199,29 @@ class Job:
         after `timeout` seconds. Cancellation leaves the job running.
         """
         deadline = Deadline.after(timeout)
-        async with self._cluster.watch_workers(on_trouble) as workers:
-            end = await _Follower(self, on_progress).until_end(deadline, timeout)
+        async with (
+            self._cluster.watch_workers(on_trouble) as workers,
+            self._cluster.ends() as last_words,
+        ):
+            end = await _Follower(self, on_progress).until_end(deadline, timeout, last_words)
             outcome = replace(await self._outcome(end), troubles=workers.troubles)
         return outcome.check() if check else outcome
 
     async def cancel(self, *, wait: bool = True, timeout: float | None = 120.0) -> None:
         """Cancels the job, and by default waits until it is cancelled."""
-        await (await self._cluster.flink()).cancel(self.id)
-        if wait:
-            outcome = await self.wait(timeout=timeout, check=False)
-            if outcome.state != "CANCELED":
-                outcome.check()
+        flink = await self._cluster.flink()
+        if not wait:
+            await flink.cancel(self.id)
+            return
+        # Before the request, for its end may be that of the cluster.
+        async with self._cluster.ends() as last_words:
+            await flink.cancel(self.id)
+            end = await _Follower(self, None).until_end(
+                Deadline.after(timeout), timeout, last_words
+            )
+            outcome = await self._outcome(end)
+        if outcome.state != "CANCELED":
+            outcome.check()
 
     async def stop(
         self,
@@ -213,23 +231,17 @@ class Job:
         format_type: SavepointFormat = "CANONICAL",
         trigger_id: str | None = None,
         timeout: float | None = SAVEPOINT_SECONDS,
+        wait_for_tasks: bool = True,
+        on_progress: Callable[[JobProgress], None] | None = None,
     ) -> Savepoint:
         """Stops the job with a savepoint and returns it.
 
         `trigger_id` takes up a request that was made before instead of making a new one. If the
-        savepoint was made but stopping failed, the JobFailedError carries the savepoint.
+        savepoint was made but stopping failed, the JobFailedError carries the savepoint. Tasks that
+        do not run yet are waited for, unless `wait_for_tasks` is False; `on_progress` is told.
         """
-        trigger = trigger_id or secrets.token_hex(16)
-        flink = await self._cluster.flink()
-        if trigger_id is None or not await self._is_known(trigger):
-            await flink.stop(
-                self.id,
-                directory=directory,
-                drain=drain,
-                format_type=format_type,
-                trigger_id=trigger,
-            )
-        return await self._savepoint(trigger, timeout, "stop with savepoint")
+        request = Request(self, directory, format_type, drain=drain, stops=True)
+        return await self._saved(request, trigger_id, timeout, wait_for_tasks, on_progress)
 
     async def savepoint(
         self,
@@ -238,54 +250,87 @@ class Job:
         format_type: SavepointFormat = "CANONICAL",
         trigger_id: str | None = None,
         timeout: float | None = SAVEPOINT_SECONDS,
+        wait_for_tasks: bool = True,
+        on_progress: Callable[[JobProgress], None] | None = None,
     ) -> Savepoint:
-        """Makes a savepoint while the job runs on. `trigger_id` as for `stop`."""
-        trigger = trigger_id or secrets.token_hex(16)
-        flink = await self._cluster.flink()
-        if trigger_id is None or not await self._is_known(trigger):
-            await flink.trigger_savepoint(
-                self.id, directory=directory, format_type=format_type, trigger_id=trigger
-            )
-        return await self._savepoint(trigger, timeout, "savepoint")
+        """Makes a savepoint while the job runs on; arguments as for `stop`."""
+        request = Request(self, directory, format_type)
+        return await self._saved(request, trigger_id, timeout, wait_for_tasks, on_progress)
 
     async def checkpoint(
         self,
         *,
         checkpoint_type: CheckpointType = "CONFIGURED",
+        trigger_id: str | None = None,
         timeout: float | None = SAVEPOINT_SECONDS,
+        wait_for_tasks: bool = True,
+        on_progress: Callable[[JobProgress], None] | None = None,
     ) -> int:
-        """Makes a checkpoint now, and returns its id."""
-        flink = await self._cluster.flink()
-        trigger = await flink.trigger_checkpoint(self.id, checkpoint_type=checkpoint_type)
-        result = await completed(
-            lambda: flink.checkpoint_status(self.id, trigger),
-            timeout,
-            f"checkpoint of job {self.id} (request {trigger})",
-            cluster=self._cluster,
-        )
-        await self._raise_for(result, "checkpoint")
+        """Makes a checkpoint now, and returns its id; arguments as for `stop`."""
+        request = Request(self, checkpoint_type=checkpoint_type)
+        result, _ = await self._done(request, trigger_id, timeout, wait_for_tasks, on_progress)
         return result.checkpoint_id or 0
 
-    async def _is_known(self, trigger_id: str) -> bool:
-        try:
-            await (await self._cluster.flink()).savepoint_status(self.id, trigger_id)
-        except RestStatusError as error:
-            if error.code != 404:
-                raise
-            return False
-        return True
+    async def until_tasks_run(
+        self,
+        *,
+        timeout: float | None = SAVEPOINT_SECONDS,
+        on_progress: Callable[[JobProgress], None] | None = None,
+    ) -> None:
+        """Waits until all tasks run, which is when savepoints and checkpoints can be made.
 
-    async def _savepoint(self, trigger: str, timeout: float | None, what: str) -> Savepoint:
-        flink = await self._cluster.flink()
-        result = await completed(
-            lambda: flink.savepoint_status(self.id, trigger),
-            timeout,
-            f"{what} of job {self.id} (request {trigger})",
-            cluster=self._cluster,
-            hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
+        It also returns for a job that will never be like that: one that has ended, or whose tasks
+        run one after the other. WaitTimeoutError after `timeout` seconds.
+        """
+        await _tasks_run(self, Deadline.after(timeout), timeout, on_progress)
+
+    async def _saved(
+        self,
+        request: Request,
+        trigger_id: str | None,
+        timeout: float | None,
+        wait_for_tasks: bool,
+        on_progress: Callable[[JobProgress], None] | None,
+    ) -> Savepoint:
+        result, trigger = await self._done(
+            request, trigger_id, timeout, wait_for_tasks, on_progress
         )
-        await self._raise_for(result, what)
         return Savepoint(result.location or "", self.id, trigger)
+
+    async def _done(
+        self,
+        request: Request,
+        trigger_id: str | None,
+        timeout: float | None,
+        wait_for_tasks: bool,
+        on_progress: Callable[[JobProgress], None] | None,
+    ) -> tuple[models.OperationResult, str]:
+        """The result of a request that succeeded, and the id under which it did.
+
+        One that Flink refused because tasks did not run has done nothing, and is made anew.
+        """
+        deadline = Deadline.after(timeout)
+        trigger = trigger_id or secrets.token_hex(16)
+        is_made = trigger_id is not None and await request.is_known(trigger)
+        while True:
+            if not is_made:
+                if wait_for_tasks:
+                    await _tasks_run(self, deadline, timeout, on_progress)
+                await request.make(trigger)
+            result = await completed(
+                lambda: request.status(trigger),  # noqa: B023 - it ends before the next round
+                deadline.remaining,
+                f"{request.what} of job {self.id} (request {trigger})",
+                cluster=self._cluster,
+                hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
+                limit=timeout,
+            )
+            if result.failure is None:
+                return result, trigger
+            is_early = NOT_RUNNING in result.failure.stack_trace
+            if not (wait_for_tasks and is_early and await deadline.pause(_LONGEST_PAUSE)):
+                await self._raise_for(result, request.what)
+            trigger, is_made = secrets.token_hex(16), False
 
     async def _raise_for(self, result: models.OperationResult, what: str) -> None:
         if result.failure is None:
@@ -300,16 +345,107 @@ class Job:
             hint=f"The savepoint was made all the same; go on from it: {saved}" if saved else None,
         )
 
-    async def _outcome(self, end: models.JobDetails) -> JobOutcome:
+    async def _outcome(self, end: models.JobDetails | JobOutcome) -> JobOutcome:
         """The end with its cause. That the cluster may be gone by now takes nothing from it."""
+        if isinstance(end, JobOutcome):
+            return end
         trace = ""
         if end.state != "FINISHED":
             try:
                 trace = (await self.exceptions()).latest_stacktrace
-            except (*_UNREACHABLE, RestStatusError, NotFoundError):
+            except (*_UNREACHABLE, RestStatusError, NotFoundError, ClusterNotFoundError):
                 trace = ""
         cause = java_errors.root_cause(trace) or None
         return JobOutcome(self.id, end.name, end.state, end.duration, cause, trace or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A savepoint, a stop with one, or (with `checkpoint_type`) a checkpoint, as it is asked for.
+
+    Flink does what is asked under one trigger id only once.
+    """
+
+    job: Job
+    directory: str | None = None
+    format_type: SavepointFormat = "CANONICAL"
+    drain: bool = False
+    stops: bool = False
+    checkpoint_type: CheckpointType | None = None
+
+    @property
+    def what(self) -> str:
+        """For messages."""
+        if self.checkpoint_type is not None:
+            return "checkpoint"
+        return "stop with savepoint" if self.stops else "savepoint"
+
+    async def make(self, trigger_id: str) -> None:
+        """Asks for it."""
+        flink, job_id = await self.job.cluster.flink(), self.job.id
+        if self.checkpoint_type is not None:
+            kind = self.checkpoint_type
+            await flink.trigger_checkpoint(job_id, checkpoint_type=kind, trigger_id=trigger_id)
+        elif self.stops:
+            await flink.stop(
+                job_id,
+                directory=self.directory,
+                drain=self.drain,
+                format_type=self.format_type,
+                trigger_id=trigger_id,
+            )
+        else:
+            await flink.trigger_savepoint(
+                job_id,
+                directory=self.directory,
+                format_type=self.format_type,
+                trigger_id=trigger_id,
+            )
+
+    async def status(self, trigger_id: str) -> models.OperationStatus:
+        """How far it is."""
+        flink = await self.job.cluster.flink()
+        if self.checkpoint_type is not None:
+            return await flink.checkpoint_status(self.job.id, trigger_id)
+        return await flink.savepoint_status(self.job.id, trigger_id)
+
+    async def is_known(self, trigger_id: str) -> bool:
+        """Whether it has been asked for under this id."""
+        try:
+            await self.status(trigger_id)
+        except RestStatusError as error:
+            if error.code != 404:
+                raise
+            return False
+        return True
+
+
+async def _tasks_run(
+    job: Job,
+    deadline: Deadline,
+    timeout: float | None,
+    on_progress: Callable[[JobProgress], None] | None,
+) -> None:
+    """See `Job.until_tasks_run`."""
+    pause, told = _FIRST_PAUSE, None
+    while True:
+        details = await job.details()
+        tasks = _counts(details)
+        is_batch = details.job_type == "BATCH"
+        if details.is_terminal or is_batch or (tasks and set(tasks) <= {"RUNNING", "FINISHED"}):
+            return
+        seen = JobProgress(job.id, details.name, details.state, tasks)
+        if seen != told and on_progress is not None:
+            on_progress(seen)
+        told = seen
+        if not await deadline.pause(pause):
+            counted = ", ".join(f"{count} {state}" for state, count in sorted(tasks.items()))
+            raise WaitTimeoutError(
+                f"The tasks of job {job.id} do not all run after {timeout:g} s;"
+                f" it is {details.state}" + (f" ({counted})" if counted else ""),
+                hint="Nothing was asked of it; kubeflink describe and logs tell what it waits for",
+            )
+        pause = min(pause * 1.3, _LONGEST_PAUSE)
 
 
 @dataclass(slots=True)
@@ -320,11 +456,22 @@ class _Follower:
     on_progress: Callable[[JobProgress], None] | None
     told: JobProgress | None = None
     unknown_since: float | None = None
+    is_gone: bool = False
 
-    async def until_end(self, deadline: Deadline, timeout: float | None) -> models.JobDetails:
+    async def until_end(
+        self, deadline: Deadline, timeout: float | None, last_words: LastWords
+    ) -> models.JobDetails | JobOutcome:
+        """How it ended, as its JobManager says, or as `last_words` have it of a cluster gone."""
         pause = _FIRST_PAUSE
         while True:
-            details = await self._ask()
+            try:
+                details = await self._ask()
+            except JobFailedError as lost:
+                name = self.told.name if self.told else ""
+                told = await last_words(self.job.id, name) if self.is_gone else None
+                if told is None:
+                    raise lost
+                return told
             if details is not None and details.is_terminal:
                 return details
             if not await deadline.pause(pause):
@@ -340,8 +487,11 @@ class _Follower:
                 details = await self.job.details()
         except (*_UNREACHABLE, NotFoundError, TimeoutError):  # not found: the Service, by a proxy
             self._tell(UNKNOWN, {})
-            await self._check_cluster()
-            return None
+            if await self.job.cluster.may_exist():
+                return None
+            raise self._gone() from None
+        except ClusterNotFoundError:
+            raise self._gone() from None
         except RestStatusError as error:
             if error.code != 404:
                 raise
@@ -351,10 +501,11 @@ class _Follower:
         self._tell(details.state, _counts(details), details.name)
         return details
 
-    async def _check_cluster(self) -> None:
-        """Whether the cluster has gone, which ends the wait: its jobs went with it."""
-        if not await may_exist(self.job.cluster):
-            raise self._lost(f"the cluster {self.job.cluster.name} went away while it ran")
+    def _gone(self) -> JobFailedError:
+        """The cluster has gone, which ends the wait: its jobs went with it."""
+        self.is_gone = True
+        self._tell(UNKNOWN, {})
+        return self._lost(f"the cluster {self.job.cluster.name} went away while it ran")
 
     async def _unknown_to_jobmanager(self) -> None:
         """A JobManager that recovers knows its jobs again after a while; any other never does."""
@@ -389,14 +540,6 @@ class _Follower:
                 self.on_progress(progress)
 
 
-async def may_exist(cluster: FlinkCluster) -> bool:
-    """False only if it is proven that the cluster has gone."""
-    try:
-        return await cluster.exists()
-    except (ApiUnreachableError, ServerError, TooManyRequestsError):
-        return True
-
-
 async def completed(
     ask: Callable[[], Awaitable[models.OperationStatus]],
     timeout: float | None,
@@ -404,11 +547,13 @@ async def completed(
     *,
     cluster: FlinkCluster,
     hint: str | None = None,
+    limit: float | None = None,
 ) -> models.OperationResult:
     """The result of an operation under way, asked for until it is there.
 
-    WaitTimeoutError after `timeout` seconds; the operation itself goes on. ClusterNotFoundError if
-    the cluster goes away meanwhile.
+    WaitTimeoutError after `timeout` seconds (the message says `limit`, of which they are the rest);
+    the operation itself goes on. ClusterNotFoundError if the cluster goes away meanwhile, and
+    RestStatusError (404) if its JobManager was replaced, for requests end with their JobManager.
     """
     deadline = Deadline.after(timeout)
     pause = _FIRST_PAUSE
@@ -419,13 +564,30 @@ async def completed(
             if status.is_completed and status.operation is not None:
                 return status.operation
         except (*_UNREACHABLE, NotFoundError, TimeoutError) as error:
-            if not await may_exist(cluster):
-                raise ClusterNotFoundError(
-                    f"The cluster {cluster.name} went away before the {what} was complete"
-                ) from error
+            if not await cluster.may_exist():
+                raise _gone_before(what, cluster) from error
+        except ClusterNotFoundError as error:
+            raise _gone_before(what, cluster) from error
+        except RestStatusError as error:
+            if error.code != 404:
+                raise
+            raise RestStatusError(
+                f"Whether the {what} was completed is not known: the JobManager does not know the"
+                " request any more; it was restarted or replaced",
+                code=404,
+                server_errors=error.server_errors,
+                hint="Look for it where savepoints go, and look at the job: kubeflink list",
+            ) from error
         if not await deadline.pause(pause):
-            raise WaitTimeoutError(f"The {what} is not complete after {timeout:g} s", hint=hint)
+            seconds = timeout if limit is None else limit
+            raise WaitTimeoutError(f"The {what} is not complete after {seconds:g} s", hint=hint)
         pause = min(pause * 1.3, _LONGEST_PAUSE)
+
+
+def _gone_before(what: str, cluster: FlinkCluster) -> ClusterNotFoundError:
+    return ClusterNotFoundError(
+        f"The cluster {cluster.name} went away before the {what} was complete"
+    )
 
 
 def _counts(details: models.JobDetails) -> dict[str, int]:

@@ -11,7 +11,7 @@ What may be repeated depends on what the server has done:
 All attempts together stay within `Limits`; a server's `Retry-After` is honoured if it fits. As long
 as the server has not answered once, refused connections and unknown names are believed soon: then
 the address is more likely wrong than the server restarting. Who waits for more than a moment is
-told of it once.
+told of it, see `outage`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kubeflink import errors
 from kubeflink.kube import status
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.backoff import Backoff
+from kubeflink.kube.outage import Outage
 from kubeflink.kube.status import Call
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ logger = logging.getLogger(__name__)
 
 RETRIED = frozenset({429, 500, 502, 503, 504})
 NEVER = -1.0
-
-QUIET_SECONDS = 5.0
-"""How long a request is tried again without a word."""
 
 UNDONE = frozenset({429})
 """Answers after which nothing has been done for sure."""
@@ -93,6 +91,7 @@ class Exchange:
         self.clock = clock
         self.wall_clock = wall_clock
         self._answered = False
+        self._outage = Outage(f"the API server {access.server}")
         self._offset = 0.0
         """Seconds by which the server's clock is ahead of ours, from its last `Date` header."""
 
@@ -111,21 +110,22 @@ class Exchange:
         trail = trail or Trail()
         started, backoff = self.clock(), Backoff(self.limits.pause)
         trail.first_sent = self.wall_clock()
-        has_told = False
         while True:
             try:
-                return await self.attempt(call, build())
+                response = await self.attempt(call, build())
             except (errors.ApiUnreachableError, errors.ApiStatusError) as error:
                 maybe_done = _may_be_done(error)
                 trail.maybe_done |= maybe_done
                 limit, pause = self._limit(error), backoff.pause(at_least=_wanted(error))
                 elapsed = self.clock() - started
                 if elapsed + pause > limit or (maybe_done and not idempotent):
+                    self._outage.given_up()
                     raise
                 logger.info("%s; trying again in %.1f s", error.message, pause)
-                if elapsed + pause >= QUIET_SECONDS and not has_told:
-                    logger.warning("%s; still trying, for up to %.0f s", error.message, limit)
-                    has_told = True
+                self._outage.failed(error.message, limit=limit, pause=pause)
+            else:
+                self._outage.over()
+                return response
             await asyncio.sleep(pause)
 
     async def attempt(self, call: Call, request: Any) -> httpx2.Response:

@@ -93,6 +93,18 @@ def is_transient(error: Exception) -> bool:
     return False
 
 
+def is_in_the_way(response: httpx2.Response) -> bool:
+    """Whether a refusal is not Flink's, but that of a server before it, and another way may help.
+
+    That the Service does not exist is no such refusal: no way leads to it.
+    """
+    if response.status_code not in (403, 404, 405) or _flink_errors(response):
+        return False
+    status = _kubernetes_status(response)
+    details = (status or {}).get("details") or {}
+    return not (response.status_code == 404 and details.get("kind") == "services")
+
+
 def was_not_handled(response: httpx2.Response) -> bool:
     """Whether the request certainly did nothing: a JobManager without a leader, or none at all.
 

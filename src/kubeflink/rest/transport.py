@@ -7,21 +7,26 @@ says so (because Flink recognises the id that they carry). A change of unknown f
 if it certainly did not arrive.
 
 That patience is for a JobManager that is known to be there. An address that somebody typed may be
-wrong: with `FirstContact` it has to answer soon once, before it is waited for.
+wrong: with `FirstContact` it has to answer soon once, before it is waited for. And a cluster may go
+away: where `still_there` can tell that it has, this ends the patience.
+
+What answers 403, 404 or 405 and is not Flink stands on the way to it. There may be another way
+then, the `detour`, which is taken once and kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import httpx2
 import msgspec
 
-from kubeflink.errors import KubeflinkError, RestStatusError
+from kubeflink.errors import KubeflinkError, NotFoundError, RestStatusError, RestUnreachableError
+from kubeflink.kube.outage import Outage
 from kubeflink.rest import RETRY_SECONDS, failures
 
 logger = logging.getLogger(__name__)
@@ -62,9 +67,6 @@ class FirstContact:
     failing: float = 30.0
 
 
-QUIET_SECONDS = 5.0
-"""How long a request is repeated without a word."""
-
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
 
@@ -86,35 +88,62 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """How requests go: by an HTTP client that its maker closes, to an address.
+
+    `base_url` may be absolute, or a path under the client's own base URL: so a JobManager that is
+    reached directly and one behind the API server's service proxy are the same to the transport.
+    `where` is how messages name the place.
+    """
+
+    http: httpx2.AsyncClient
+    base_url: str
+    where: str
+
+
+StillThere: TypeAlias = Callable[[], Awaitable[None]]
+"""Asked when there was no answer; raises what ends the patience, such as ClusterNotFoundError."""
+
+Detour: TypeAlias = Callable[[KubeflinkError], Awaitable[Way]]
+"""Makes another way, and says so; given the error of the first. Raises that error without one."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Failed:
-    """An attempt that failed, and for how long in all it is worth another one (seconds)."""
+    """An attempt that failed, and for how long in all it is worth another one (seconds).
+
+    `is_in_the_way` says that not Flink refused it, but what stands before it.
+    """
 
     error: KubeflinkError
     patience: float
+    is_in_the_way: bool = False
 
 
 class Transport:
-    """Sends requests to the REST API at `base_url` through an HTTP client that the caller owns.
-
-    `base_url` may be absolute, or a path under the client's own base URL: so the same class serves
-    a JobManager that is reached directly and one behind the API server's service proxy. `where` is
-    how messages name the place.
-    """
+    """Sends requests to one REST API, by one way after the other."""
 
     def __init__(
         self,
-        http: httpx2.AsyncClient,
-        base_url: str,
+        way: Way,
         *,
-        where: str | None = None,
         retry_seconds: float = RETRY_SECONDS,
         first_contact: FirstContact | None = None,
+        still_there: StillThere | None = None,
+        detour: Detour | None = None,
     ) -> None:
-        self._http = http
-        self._base_url = base_url.rstrip("/")
+        self._way = way
         self._retry_seconds = retry_seconds
         self._first_contact = first_contact
-        self.where = where or self._base_url
+        self._still_there = still_there
+        self._detour = detour
+        self._turning = asyncio.Lock()
+        self._outage = Outage(way.where)
+
+    @property
+    def where(self) -> str:
+        """The place as messages name it."""
+        return self._way.where
 
     @property
     def is_unheard(self) -> bool:
@@ -154,43 +183,70 @@ class Transport:
     async def send(self, call: Call) -> httpx2.Response:
         """One request, repeated within the limit.
 
-        Raises RestUnreachableError, RestStatusError, or an ApiStatusError of the API server on the
-        way. Cancellation ends the attempt; whether it arrived is then unknown.
+        Raises RestUnreachableError, RestStatusError, an ApiStatusError of the API server on the
+        way, or what `still_there` raises. Cancellation ends the attempt; whether it arrived is then
+        unknown.
         """
         loop = asyncio.get_running_loop()
         start = loop.time()
         pause = _FIRST_PAUSE
-        has_told = False
         patience_with_answer = self._first_answer_seconds(call)
         while True:
-            outcome = await self._attempt(call, patience_with_answer)
+            way = self._way
+            outcome = await self._attempt(call, way, patience_with_answer)
             if isinstance(outcome, httpx2.Response):
+                self._outage.over()
                 return outcome
+            await self._ask_for_cluster(outcome.error)
+            if outcome.is_in_the_way and await self._turned(way, outcome.error):
+                continue
             elapsed = loop.time() - start
             if elapsed + pause > outcome.patience:
+                self._outage.given_up()
                 raise outcome.error
-            if elapsed + pause >= QUIET_SECONDS and not has_told:
-                message, limit = outcome.error.message, outcome.patience
-                logger.warning("%s; still trying, for up to %.0f s", message, limit)
-                has_told = True
+            message, limit = outcome.error.message, outcome.patience
+            self._outage.failed(message, limit=limit, pause=pause)
             if pause == _FIRST_PAUSE:
-                logger.info(
-                    "%s; trying again for up to %.0f s", outcome.error.message, outcome.patience
-                )
+                logger.info("%s; trying again for up to %.0f s", message, limit)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
             patience_with_answer = min(patience_with_answer * 2, call.read_seconds)
+
+    async def _ask_for_cluster(self, error: KubeflinkError) -> None:
+        """Raises if the cluster has gone, after an error that this would explain."""
+        if self._still_there is None or not isinstance(
+            error, (RestUnreachableError, NotFoundError)
+        ):
+            return
+        try:
+            await self._still_there()
+        except KubeflinkError as gone:
+            self._outage.given_up()
+            raise gone from error
+
+    async def _turned(self, way: Way, error: KubeflinkError) -> bool:
+        """Takes the detour, unless another request has; False if there is none."""
+        async with self._turning:
+            if self._way is not way:
+                return True
+            if self._detour is None:
+                return False
+            self._way = await self._detour(error)
+            self._detour = None
+            return True
 
     def _first_answer_seconds(self, call: Call) -> float:
         if not call.repeatable or self._retry_seconds <= FIRST_ANSWER_SECONDS:
             return call.read_seconds
         return min(FIRST_ANSWER_SECONDS, call.read_seconds)
 
-    async def _attempt(self, call: Call, read_seconds: float) -> httpx2.Response | _Failed:
+    async def _attempt(
+        self, call: Call, way: Way, read_seconds: float
+    ) -> httpx2.Response | _Failed:
         try:
-            response = await self._answer(call, read_seconds)
+            response = await self._answer(call, way, read_seconds)
         except httpx2.RequestError as error:
-            unreachable = failures.unreachable(self.where, error)
+            unreachable = failures.unreachable(way.where, error)
             unreachable.__cause__ = error
             never_sent = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))
             is_silent = isinstance(error, httpx2.TimeoutException)
@@ -200,7 +256,9 @@ class Transport:
             self._first_contact = None
         if response.is_success:
             return response
-        failure = failures.failure_of(response, call.what, self.where)
+        failure = failures.failure_of(response, call.what, way.where)
+        if failures.is_in_the_way(response):
+            return _Failed(failure, 0.0, is_in_the_way=True)
         if failures.is_transient(failure):
             safe = call.repeatable or failures.was_not_handled(response)
             return _Failed(failure, self._patience(safe))
@@ -209,13 +267,13 @@ class Transport:
             return _Failed(failure, min(SERVER_ERROR_SECONDS, self._retry_seconds))
         return _Failed(failure, 0.0)
 
-    async def _answer(self, call: Call, read_seconds: float) -> httpx2.Response:
+    async def _answer(self, call: Call, way: Way, read_seconds: float) -> httpx2.Response:
         """Sends once and reads the whole answer. Raises httpx2.RequestError, for a trickle too."""
         timeout = httpx2.Timeout(
             connect=CONNECT_SECONDS, read=read_seconds, write=READ_SECONDS, pool=None
         )
-        if self._http.is_closed:
-            raise RuntimeError(f"The client of Flink's REST API at {self.where} is closed")
+        if way.http.is_closed:
+            raise RuntimeError(f"The client of Flink's REST API at {way.where} is closed")
         content = None if call.content is None else call.content()
         answer_seconds = call.answer_seconds or ANSWER_SECONDS
         # A large body is sent for as long as that takes.
@@ -223,9 +281,9 @@ class Transport:
         try:
             async with (
                 asyncio.timeout(None if is_large else read_seconds + answer_seconds),
-                self._http.stream(
+                way.http.stream(
                     call.method,
-                    self._base_url + call.path,
+                    way.base_url.rstrip("/") + call.path,
                     content=content,
                     headers=call.headers,
                     params=call.params,

@@ -1,4 +1,4 @@
-"""Who waits for a server that does not answer is told so, once, without asking for it."""
+"""Who waits for a server that does not answer is told so now and then, without asking for it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ def server(
 def test_an_api_server_that_does_not_serve_for_a_while(
     call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubeflink.kube.exchange.QUIET_SECONDS", 0.3)
+    monkeypatch.setattr("kubeflink.kube.outage.QUIET_SECONDS", 0.3)
     server.faults = [Fault("GET", "/deployments", 503, "ServiceUnavailable", "away", times=4)]
 
     found = call("clusters")
 
     assert found.code == 0
-    told = [line for line in found.err.splitlines() if "still trying, for up to 60 s" in line]
-    assert len(told) == 1
-    assert "away" in told[0]
+    told = [line for line in found.err.splitlines() if "(for up to 60 s), last: " in line]
+    assert 1 <= len(told) < 4
+    assert told[0].startswith("kubeflink: waiting for the API server http")
+    assert all("away" in line for line in told)
+    assert "answers again" in found.err
 
 
 def test_a_moment_is_not_worth_a_word(call: Call, server: RecordingServer) -> None:

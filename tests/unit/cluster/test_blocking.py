@@ -23,7 +23,9 @@ PAIRS = [
 ]
 
 # What only makes sense where there is a loop, or is for the command line.
-ASYNC_ONLY = {"flink", "one_jobmanager", "deploy_configured", "watch_workers", "cluster"}
+ASYNC_ONLY = {
+    *("flink", "one_jobmanager", "deploy_configured", "watch_workers", "cluster", "ends"),
+}
 
 
 def public(kind: type) -> set[str]:

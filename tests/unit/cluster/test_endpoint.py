@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -200,3 +202,54 @@ async def test_without_the_right_to_the_service_proxy_a_port_is_forwarded(
 
     assert route.kind == "port-forward"
     assert overview.flink_version == "2.3.0"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"), [(403, "Forbidden"), (404, "NotFound"), (405, "MethodNotAllowed")]
+)
+async def test_a_service_proxy_that_turns_out_to_refuse_is_gone_around_once(
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    caplog: pytest.LogCaptureFixture,
+    code: int,
+    reason: str,
+) -> None:
+    """The access review had nothing against it: a webhook, or an aggregated server in between."""
+    await kubernetes.add(SERVICES, service())
+    await kubernetes.add_pod(
+        "demo-7f", {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    )
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.pods.place = (host, int(port))
+    refusing = kubernetes.faults.add(
+        Fault("/proxy/", times=None, status=code, reason=reason, message="no proxy here")
+    )
+    flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0"}))
+    logger = logging.getLogger("kubeflink.cluster.endpoint")
+    logger.addHandler(caplog.handler)  # wherever its records go otherwise
+    try:
+        route = await endpoint.route_to(kubernetes.client, "demo")
+        async with endpoint.connect(kubernetes.client, route) as flink:
+            first, second = await asyncio.gather(flink.overview(), flink.overview())
+        async with endpoint.connect(kubernetes.client, route) as flink:
+            third = await flink.overview()
+    finally:
+        logger.removeHandler(caplog.handler)
+
+    assert {first.flink_version, second.flink_version, third.flink_version} == {"2.3.0"}
+    told = {id(record): record.getMessage() for record in caplog.records}
+    (line,) = told.values()
+    assert "no proxy here" in line
+    assert line.endswith("; going on by port-forward")
+    assert refusing.struck == 2  # both of the first two were under way
+    assert (await endpoint.route_to(kubernetes.client, "demo")).kind == "port-forward"
+
+
+async def test_without_a_port_forward_the_refusal_stands(kubernetes: SmallKubernetes) -> None:
+    await kubernetes.add(SERVICES, service())
+    kubernetes.faults.add(Fault("/proxy/", times=None, status=403, message="no proxy here"))
+
+    route = await endpoint.route_to(kubernetes.client, "demo")
+    async with endpoint.connect(kubernetes.client, route) as flink:
+        with pytest.raises(ForbiddenError, match="no proxy here"):
+            await flink.overview()

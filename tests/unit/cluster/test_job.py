@@ -164,6 +164,7 @@ async def test_a_request_that_is_not_known_is_made(
     status = f"/jobs/{JOB}/savepoints/{trigger}"
     flink_rest.on("GET", status, OTHER, completed(location="s3://b/sp-1"))
     flink_rest.on("POST", path, Answer(202, {"request-id": trigger}))
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING", RUNNING=1))
 
     await demo.job(JOB).stop(trigger_id=trigger, directory="s3://b", drain=True)
 

@@ -370,14 +370,14 @@ async def test_a_job_in_a_failover_of_which_little_is_known(
     assert (await flink.job(job)).state == "INITIALIZING"
 
 
-async def test_a_wait_is_told_of_once(
+async def test_a_wait_is_told_of(
     flink: FlinkClient,
     server: ScriptedServer,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kubeflink.rest.transport.QUIET_SECONDS", 0.5)
-    logger = logging.getLogger("kubeflink.rest.transport")
+    monkeypatch.setattr("kubeflink.kube.outage.QUIET_SECONDS", 2.0)
+    logger = logging.getLogger("kubeflink.kube.outage")
     logger.addHandler(caplog.handler)  # wherever its records go otherwise
     server.on("GET", "/jobs/overview", *[NO_LEADER] * 4, Answer(200, {"jobs": []}))
 
@@ -387,8 +387,10 @@ async def test_a_wait_is_told_of_once(
         logger.removeHandler(caplog.handler)
 
     told = {id(record): record.getMessage() for record in caplog.records}
-    warnings = [text for text in told.values() if "still trying, for up to 20 s" in text]
-    assert len(warnings) == 1
+    waiting, over = told.values()
+    assert waiting.startswith("waiting for demo since ")
+    assert "(for up to 20 s), last: Flink's REST API at demo does not serve yet" in waiting
+    assert over == "demo answers again"
 
 
 @pytest.mark.parametrize("kind", ["read", "change", "log", "upload"])
