@@ -10,6 +10,8 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from xdist.scheduler import Scheduling
+
     from support.judge import FlinkJudge
 
 # The same examples at every run, so that a red run means a change and not bad luck. New examples:
@@ -20,6 +22,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 JUDGES = ("2.3.0", "1.20.5")
 """The Flink versions that are asked themselves: the newest of each major version."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> Scheduling:
+    """With `-n`, as in `scripts/test`: see `support.shares`."""
+    from support.shares import Shares
+
+    config.option.loadscopereorder = False
+    return Shares(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In each of several processes: the tests in the order in which they are handed out."""
+    if hasattr(config, "workerinput"):
+        from support.shares import turn_of
+
+        items.sort(key=lambda item: turn_of(item.nodeid))
 
 
 @pytest.fixture(scope="session", params=JUDGES)
