@@ -63,12 +63,20 @@ LOST_AT_MOST = 20_000
 
 @dataclass(slots=True)
 class _Creation:
-    """A pod under way. `waiting` is how many requests wait for it."""
+    """A pod under way. `waiting` is how many requests wait for it, `claimed` whether one has it."""
 
     fingerprint: str
     usage: Usage
     task: asyncio.Task[JsonObject]
     waiting: int = 0
+    claimed: bool = False
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether a pod may come of it, or has, that nobody has been told of."""
+        if self.claimed or self.waiting:
+            return False
+        return not self.task.done() or not (self.task.cancelled() or self.task.exception())
 
 
 @dataclass(slots=True)
@@ -199,13 +207,15 @@ class WorkerDriver:
             done, _ = await asyncio.wait({creation.task}, timeout=self._timing.answer)
             if not done:
                 raise statuses.failure(503, f"pod {name} is still being created", retry_after=1)
-            return creation.task.result()
-        except asyncio.CancelledError:
-            # Whoever asked is gone. If a pod comes of it, somebody has to claim it.
-            self._unclaimed[name] = self._timing.clock() + self._timing.unclaimed
-            raise
+            made = creation.task.result()
+            creation.claimed = True
+            self._unclaimed.pop(name, None)
+            return made
         finally:
             creation.waiting -= 1
+            if creation.may_be_left:
+                # Whoever asked is gone, or has to ask again. Somebody has to claim the pod.
+                self._unclaimed[name] = self._timing.clock() + self._timing.unclaimed
 
     def _ended(self, name: str, creation: _Creation) -> None:
         if self._creating.get(name) is creation:
@@ -326,7 +336,8 @@ class WorkerDriver:
 
     def listed(self) -> None:
         """A JobManager has looked at all pods: it decides about each of them from now on."""
-        self._unclaimed.clear()
+        for name in [name for name in self._unclaimed if name in self._pods.objects]:
+            del self._unclaimed[name]
 
     def _on_pod(self, pod: JsonObject, gone: bool) -> None:
         name = objects.name_of(pod)

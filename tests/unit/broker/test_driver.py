@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from kubeflink.apiserver.faults import Fault
 from kubeflink.spec.broker import role_rules
 from support.broker import (
     PODS,
+    QUICK,
     JobManager,
     RealCluster,
     RoleOf,
@@ -186,6 +188,60 @@ async def test_a_jobmanager_that_goes_away_leaves_no_pod_behind(
 
     await until(deleted)
     assert [method for method, _ in cluster.writes()] == ["POST", "DELETE"]
+    assert await cluster.pods() == {}
+
+
+async def test_a_pod_that_was_asked_for_twice_and_answered_once_is_kept(
+    flink: JobManager, cluster: RealCluster
+) -> None:
+    """A JobManager whose HTTP client has given up asks again while the pod is being made."""
+    cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.5))
+    first = asyncio.create_task(flink.ask(1))
+    await until(cluster.written)
+    again = asyncio.create_task(flink.ask(1))
+    await asyncio.sleep(0.1)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+    assert (await again)[0] == 201
+    await asyncio.sleep(1.5)  # longer than unclaimed pods are kept
+    assert list(await cluster.pods()) == ["demo-taskmanager-1-1"]
+
+
+async def test_a_pod_that_nobody_asks_for_again_is_not_left_behind(
+    cluster: RealCluster, tmp_path: Path
+) -> None:
+    """Its JobManager was told to ask again, and ended."""
+    hasty = replace(QUICK, answer=0.2)
+    async with (
+        running_broker(cluster, tmp_path, timing=hasty) as broker,
+        jobmanager(broker) as flink,
+    ):
+        cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.5))
+        assert (await flink.ask(1))[0] == 503
+
+        async def deleted() -> bool:
+            return len(cluster.writes()) == 2
+
+        await until(deleted)
+        assert await cluster.pods() == {}
+
+
+async def test_a_list_says_nothing_about_a_pod_that_is_not_there_yet(
+    flink: JobManager, cluster: RealCluster
+) -> None:
+    """The next JobManager has listed before the pod of the one before it was made."""
+    cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.5))
+    asking = asyncio.create_task(flink.ask(1))
+    await until(cluster.written)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert await flink.workers() == {}
+
+    async def deleted() -> bool:
+        return len(cluster.writes()) == 2
+
+    await until(deleted)
     assert await cluster.pods() == {}
 
 
