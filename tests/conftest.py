@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
     from xdist.scheduler import Scheduling
 
     from support.judge import FlinkJudge
@@ -25,12 +26,12 @@ JUDGES = ("2.3.0", "1.20.5")
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> Scheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
     """With `-n`, as in `scripts/test`: see `support.shares`."""
     from support.shares import Shares
 
     config.option.loadscopereorder = False
-    return Shares(config)
+    return Shares(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
