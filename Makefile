@@ -27,5 +27,5 @@ clean:
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --group dev --editable '.[local]'
+	$(BIN)/python -m pip install --quiet --group dev --editable '.[local,s3]'
 	touch $(STAMP)

@@ -23,7 +23,14 @@ from kubeflink.errors import NotFoundError
 from kubeflink.local.cluster import EmbeddedCluster
 from kubeflink.local.settings import BackOff, Settings
 from support.embedded import embedded_cluster, eventually, small_arguments
-from support.extras import MissingError, flink_with_sql_gateway, pyflink_python
+from support.extras import (
+    MissingError,
+    flink_with_s3,
+    flink_with_sql_gateway,
+    pyflink_python,
+    s3_plugin,
+)
+from support.object_store import object_store
 from support.shell import Shell, ended, interrupt, line_with
 
 pytestmark = [
@@ -70,10 +77,13 @@ def counted(directory: Path) -> list[int]:
 
 
 def flink_home() -> Path | None:
-    try:
-        return flink_with_sql_gateway(FLINK)
-    except MissingError:
-        return None
+    """The fullest Flink that can be had; None for the one of PyPI."""
+    for have in (flink_with_s3, flink_with_sql_gateway):
+        try:
+            return have(FLINK)
+        except MissingError:
+            continue
+    return None
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -199,6 +209,44 @@ async def test_a_jar_of_this_machine(
     assert os.listdir(uploaded) == [runner.jar().name]
     await gone(kubernetes, world)
     assert counted(out) == list(range(1, 31))
+
+
+@pytest.fixture(scope="module")
+def s3() -> None:
+    try:
+        flink_with_s3(FLINK)
+    except MissingError as error:
+        pytest.skip(f"no JobManager fetches from S3: {error}")
+
+
+@pytest.mark.usefixtures("s3")
+async def test_a_jar_of_this_machine_by_way_of_an_object_store(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    with object_store() as store:
+        store.make("company")
+        options = {
+            **store.options(),
+            "kubernetes.artifacts.local-upload-enabled": "true",
+            "kubernetes.artifacts.local-upload-target": "s3://company/flink/jars",
+        }
+        stored = [f"-D{key}={value}" for key, value in options.items()]
+        plugin = f"-Dcontainerized.master.env.ENABLE_BUILT_IN_PLUGINS={s3_plugin(FLINK)}"
+        program = (JAR, *numbers(tmp_path / "out", end=30))
+
+        refused = await kubeflink(*app("lacking", *CLASS, *stored), *program)
+        done = await kubeflink(*app("store", *CLASS, *stored, plugin), *program)
+
+        assert store.keys("company") == [f"flink/jars/{runner.jar().name}"]
+        assert store.unfinished("company") == []
+    assert refused.code == 1
+    assert "no file system for s3:// in the image" in refused.err
+    assert "ENABLE_BUILT_IN_PLUGINS=flink-s3-fs-presto-<version>.jar" in refused.err
+    assert done.code == 0, done.err
+    assert counted(tmp_path / "out") == list(range(1, 31))
+    shown = "".join(each.out + each.err for each in (refused, done))
+    assert options["s3.secret-key"] not in shown
+    await kubeflink("app", "stop", "lacking")
 
 
 # --- what kind of program it is ----------------------------------------------------------------

@@ -126,7 +126,7 @@ def test_a_plan_is_made_by_the_jobmanager_and_its_jar_goes_again(session: Shell)
     for found in (shown, plan):  # which differ in the ids that the planner counts up
         sink, source = found["nodes"] if len(found["nodes"]) == 2 else (found["nodes"][0],) * 2
         assert "k[" in sink["description"]
-        assert "s[" in source["description"]
+        assert "TableSourceScan" in source["description"]
     assert json.loads(session.succeed("list", "--session", "demo", "-a", "-o", "json")) == []
 
 

@@ -37,17 +37,36 @@ def flink_with_sql_gateway(version: str) -> Path:
             (fresh / name).mkdir(parents=True)
             for entry in (home / name).iterdir():
                 (fresh / name / entry.name).symlink_to(entry)
-        artifact = f"org.apache.flink:flink-sql-gateway:{version}"
-        if shutil.which("mvn") is None:
-            raise MissingError(f"{artifact} is fetched by mvn, which is not here")
-        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
-        _run("mvn", "-q", "-B", f"{plugin}:get", f"-Dartifact={artifact}", "-Dtransitive=false")
-        _run(
-            *("mvn", "-q", "-B", "-o", f"{plugin}:copy", f"-Dartifact={artifact}"),
-            f"-DoutputDirectory={fresh / 'opt'}",
-        )
+        _fetch(f"org.apache.flink:flink-sql-gateway:{version}", fresh / "opt")
 
     return _once(f"flink-{version}-with-sql-gateway", make)
+
+
+def flink_with_s3(version: str) -> Path:
+    """The same with a plug-in for S3 in its `opt`, which the official image has too."""
+
+    def make(fresh: Path) -> None:
+        shutil.copytree(flink_with_sql_gateway(version), fresh, symlinks=True, dirs_exist_ok=True)
+        _fetch(f"org.apache.flink:flink-s3-fs-hadoop:{version}", fresh / "opt")
+
+    return _once(f"flink-{version}-with-s3", make)
+
+
+def s3_plugin(version: str) -> str:
+    """The name of its jar."""
+    return f"flink-s3-fs-hadoop-{version}.jar"
+
+
+def _fetch(artifact: str, directory: Path) -> None:
+    """One jar of Maven Central, without what it needs."""
+    if shutil.which("mvn") is None:
+        raise MissingError(f"{artifact} is fetched by mvn, which is not here")
+    plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+    _run("mvn", "-q", "-B", f"{plugin}:get", f"-Dartifact={artifact}", "-Dtransitive=false")
+    _run(
+        *("mvn", "-q", "-B", "-o", f"{plugin}:copy", f"-Dartifact={artifact}"),
+        f"-DoutputDirectory={directory}",
+    )
 
 
 def pyflink_python(version: str) -> Path:

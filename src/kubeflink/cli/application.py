@@ -207,7 +207,10 @@ async def _start(
     async with client:
         if given["preflight"]:
             await preflight.check(client, configuration)
-        app = await ApplicationCluster.deploy_configured(client, configuration, program)
+        with progress.uploading_files() as on_upload:
+            app = await ApplicationCluster.deploy_configured(
+                client, configuration, program, on_upload=on_upload
+            )
         async with app:
             if not given["wait"]:
                 _show({"name": app.name, "namespace": app.namespace, "uid": app.uid}, given)

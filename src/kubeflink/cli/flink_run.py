@@ -124,7 +124,8 @@ async def _deploy_application(configuration: Configuration) -> None:
     from kubeflink.cli.kubernetes_session import leaving, say_address
     from kubeflink.cluster import artifacts, deployment
 
-    configuration = artifacts.upload(configuration)
+    needed = artifacts.planned(configuration)
+    configuration = needed.configuration
     built = spec.build_jobmanager(configuration)
     console.notices(built.notices)
     async with configured_client(configuration) as client:
@@ -134,6 +135,8 @@ async def _deploy_application(configuration: Configuration) -> None:
                 f" {client.namespace}",
                 hint="Stop it first, or choose another kubernetes.cluster-id.",
             )
+        with progress.uploading_files() as on_upload:
+            await needed.upload(on_upload)
         await deployment.deploy(client, built)
         done = f"Create flink application cluster {built.cluster_id}"
         with leaving(built.cluster_id, built.namespace, "app"):

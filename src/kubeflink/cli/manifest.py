@@ -188,6 +188,7 @@ def _session(invocation: Invocation, request: Request) -> Configuration:
 def _application(invocation: Invocation, request: Request) -> Configuration:
     from kubeflink.cli import flink_actions, flink_options, flink_program, flink_run
     from kubeflink.cli.flink_arguments import parse
+    from kubeflink.cluster import artifacts
 
     invocation = _for(invocation, request)
     options = flink_options.options_of("run", invocation.version)
@@ -196,7 +197,7 @@ def _application(invocation: Invocation, request: Request) -> Configuration:
     )
     program = flink_program.program_of(action.line)
     flink_program.check_program(program)
-    return flink_run.application(action, program)
+    return artifacts.planned(flink_run.application(action, program)).configuration
 
 
 def _for(invocation: Invocation, request: Request) -> Invocation:

@@ -56,14 +56,18 @@ class ApplicationCluster(FlinkCluster):
         kubeconfig: str | Path | None = None,
         context: str | None = None,
         strict: bool = False,
+        on_upload: OnUpload | None = None,
     ) -> Self:
         """Deploys a cluster that runs `program`, and returns when its objects are made.
 
         `program` is the address of a jar that the JobManager can reach, such as
         `local:///opt/flink/usrlib/job.jar` for a file in the image; or a whole
-        `kubeflink.spec.Program`, which brings its own arguments. If the deployment fails or is
-        cancelled nothing is left. Raises as `SessionCluster.deploy` does, and UsageError for a
-        program that the JobManager cannot reach.
+        `kubeflink.spec.Program`, which brings its own arguments. With
+        `kubernetes.artifacts.local-upload-enabled` a `local://` file is one of this machine, which
+        is uploaded first; `on_upload` is called with its name, the bytes sent and those in all. If
+        the deployment fails or is cancelled nothing is left but complete uploads.
+        Raises as `SessionCluster.deploy` does, and UsageError for a program that the JobManager
+        cannot reach.
         """
         from kubeflink import spec
 
@@ -88,7 +92,9 @@ class ApplicationCluster(FlinkCluster):
         try:
             for finding in await preflight.leftovers(client, preflight.plan(configuration)):
                 logger.warning("%s %s", finding.message, finding.hint)
-            return await cls.deploy_configured(client, configuration, program, owns_client=True)
+            return await cls.deploy_configured(
+                client, configuration, program, owns_client=True, on_upload=on_upload
+            )
         except BaseException:
             await client.close()
             raise
@@ -101,13 +107,17 @@ class ApplicationCluster(FlinkCluster):
         program: Program,
         *,
         owns_client: bool = False,
+        on_upload: OnUpload | None = None,
     ) -> Self:
-        """The same with a configuration that is loaded and a client that is connected."""
+        """The same with a configuration that is loaded and a client that is connected.
+
+        `on_upload` is told about files of this machine that the configuration has uploaded.
+        """
         from kubeflink import spec
         from kubeflink.cluster import artifacts
 
-        deployed_as = artifacts.upload(spec.application_configuration(configuration, program))
-        built = spec.build_jobmanager(deployed_as, default_logging=True)
+        needed = artifacts.planned(spec.application_configuration(configuration, program))
+        built = spec.build_jobmanager(needed.configuration, default_logging=True)
         for notice in built.notices:
             logger.warning("%s", notice.message)
         if await deployment.find_rest_service(client, built.cluster_id, built.namespace):
@@ -116,6 +126,7 @@ class ApplicationCluster(FlinkCluster):
                 f" {built.namespace}",
                 hint="Stop it first, or choose another name",
             )
+        await needed.upload(on_upload)
         deployed = await deployment.deploy(client, built)
         return cls(
             client,

@@ -3,56 +3,132 @@
 With `kubernetes.artifacts.local-upload-enabled` (Flink 1.20), the program and the artifacts that
 are named by `local://` are files of this machine, which are copied to
 `kubernetes.artifacts.local-upload-target`; the configuration then names the copies. Flink does this
-with its file system plug-ins (DefaultKubernetesArtifactUploader). Here the target is a directory
-that is mounted on both sides; an object store is refused, with the way round it.
+with its file system plug-ins (DefaultKubernetesArtifactUploader); here the target is a directory
+that is mounted on both sides, or an object store (see `object_stores`).
+
+The copies' names are known before anything is sent. So first it is planned, and what is wrong is
+refused; the upload comes when nothing else speaks against the deployment. It goes on in a thread,
+piece by piece: memory does not depend on a file's size, and a cancellation takes back what was sent
+of a file. Whoever looks at the target sees whole files only.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
-import shutil
-from collections.abc import Sequence
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from kubeflink.cluster import object_stores
+from kubeflink.cluster.object_stores import FileSystem, Target
 from kubeflink.config import Configuration
 from kubeflink.config.options import deployment, kubernetes, pipeline
 from kubeflink.errors import ConfigurationError, KubeflinkError
 
 logger = logging.getLogger(__name__)
 
-_LOCAL = "local"
+OnUpload: TypeAlias = Callable[[str, int, int], None]
+"""Called with a file's name, the bytes of it that have been handed over, and its bytes in all."""
+
+PIECE: Final = 8 * 1024 * 1024
+"""Bytes that are read and sent at once: S3 takes parts from 5 MiB on, and ten thousand of them."""
+
+_MOST_PIECES: Final = 9_000
+
+_LOCAL: Final = "local"
 
 
-def upload(configuration: Configuration) -> Configuration:
-    """Copy the local artifacts of an application, and name the copies.
+class _StoppedError(Exception):
+    """Nobody waits for the upload any more."""
 
-    An artifact that is there already is kept unless `local-upload-overwrite` is set. Raises
-    `ConfigurationError` for a target that cannot be written from here.
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One file of this machine, and the directory to which it is copied under its own name."""
+
+    source: Path
+    directory: str
+    """A path, or the URI of an object store; without a slash at its end."""
+    overwrite: bool
+
+    @property
+    def uri(self) -> str:
+        """How the configuration names the copy, as Flink writes it."""
+        is_path = not object_stores.is_object_store(self.directory)
+        return f"{'file:' if is_path else ''}{self.directory}/{self.source.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """A configuration that names the copies, and what has to be copied before it is true."""
+
+    configuration: Configuration
+    uploads: tuple[Upload, ...]
+
+    async def upload(self, on_upload: OnUpload | None = None) -> None:
+        """Copies the files, one after the other.
+
+        One that is there already is kept unless `local-upload-overwrite` is set. Raises
+        KubeflinkError with the reason. After an error, or cancellation, no part of a file is left;
+        those that were complete stay.
+        """
+        for each in self.uploads:
+            await _in_thread(each, self.configuration, on_upload)
+
+
+def planned(configuration: Configuration) -> Artifacts:
+    """What has to be uploaded for an application; nothing is sent, nor are the files looked at.
+
+    Raises ConfigurationError for a target that cannot be written from here.
     """
-    if not configuration.version.uploads_artifacts:
-        return configuration
-    if not configuration.get(kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED):
-        return configuration
+    is_wanted = configuration.version.uploads_artifacts and configuration.get(
+        kubernetes.ARTIFACTS_LOCAL_UPLOAD_ENABLED
+    )
+    if not is_wanted:
+        return Artifacts(configuration, ())
     values: dict[str, object] = {}
+    uploads: dict[Upload, None] = {}
     for option in (pipeline.JARS, deployment.USER_ARTIFACTS_ARTIFACT_LIST):
         named = configuration.get(option) or ()
         if any(_is_local(uri) for uri in named):
-            values[option.key] = _uploaded(configuration, named)
-    return configuration.with_values(values) if values else configuration
+            found = [_planned(uri, configuration) for uri in named]
+            values[option.key] = [each if isinstance(each, str) else each.uri for each in found]
+            uploads |= dict.fromkeys(each for each in found if isinstance(each, Upload))
+    _check_names(tuple(uploads))
+    return Artifacts(configuration.with_values(values) if values else configuration, (*uploads,))
 
 
 def _is_local(uri: str) -> bool:
     return urlsplit(uri).scheme == _LOCAL
 
 
-def _uploaded(configuration: Configuration, uris: Sequence[str]) -> list[str]:
+def _planned(uri: str, configuration: Configuration) -> Upload | str:
+    if not _is_local(uri):
+        return uri
     overwrite = configuration.get(kubernetes.ARTIFACTS_LOCAL_UPLOAD_OVERWRITE)
-    target = _target(configuration)
-    return [_copy(uri, target, overwrite) if _is_local(uri) else uri for uri in uris]
+    return Upload(Path(unquote(urlsplit(uri).path)), _directory(configuration), overwrite)
 
 
-def _target(configuration: Configuration) -> Path:
+def _check_names(uploads: Sequence[Upload]) -> None:
+    """Two files of one name would be one copy."""
+    by_name = {each.source.name: each.source for each in uploads}
+    for each in uploads:
+        if by_name[each.source.name] != each.source:
+            raise ConfigurationError(
+                f"{each.source} and {by_name[each.source.name]} have the same name, under which"
+                " both would be uploaded",
+                hint="Rename one of them",
+            )
+
+
+def _directory(configuration: Configuration) -> str:
     option = kubernetes.ARTIFACTS_LOCAL_UPLOAD_TARGET
     text = configuration.get(option)
     if not text or not text.strip():
@@ -60,27 +136,146 @@ def _target(configuration: Configuration) -> Path:
             f"{option.key} must say where local artifacts are uploaded to", option=option.key
         )
     parts = urlsplit(text)
-    if parts.scheme not in ("", "file"):
-        raise ConfigurationError(
-            f"{option.key}: an upload to {parts.scheme}:// is not possible from here",
-            option=option.key,
-            origin=configuration.origin(option.key),
-            hint=f"Copy the file there yourself and name it: {text.rstrip('/')}/job.jar",
-        )
-    return Path(unquote(parts.path))
+    if parts.scheme in ("", "file"):
+        return str(Path(unquote(parts.path)))
+    if object_stores.is_object_store(text):
+        return object_stores.checked(text)
+    raise ConfigurationError(
+        f"{option.key}: an upload to {parts.scheme}:// is not possible from here, only to file://,"
+        f" {object_stores.schemes()}",
+        option=option.key,
+        origin=configuration.origin(option.key),
+        hint=f"Copy the file there yourself and name it: {text.rstrip('/')}/job.jar",
+    )
 
 
-def _copy(uri: str, directory: Path, overwrite: bool) -> str:
-    source = Path(unquote(urlsplit(uri).path))
-    target = directory / source.name
-    if target.exists() and not overwrite:
-        logger.info("%s is there already and is kept", target)
-    else:
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-        except OSError as error:
-            raise KubeflinkError(
-                f"{source} cannot be uploaded to {target}: {error.strerror or error}"
-            ) from error
-    return f"file:{target}"
+# -- copying ----------------------------------------------------------------------------------
+
+
+async def _in_thread(
+    upload: Upload, configuration: Configuration, on_upload: OnUpload | None
+) -> None:
+    """Copies in a thread, which has ended and cleaned up when this returns or raises."""
+    loop = asyncio.get_running_loop()
+    stop = threading.Event()
+    name = upload.source.name
+
+    def tell(done: int, total: int) -> None:
+        if stop.is_set():
+            raise _StoppedError
+        if on_upload is not None:
+            loop.call_soon_threadsafe(on_upload, name, done, total)
+
+    work = asyncio.ensure_future(asyncio.to_thread(_copy, upload, configuration, tell))
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait({work})
+        work.exception()  # which nobody else looks at
+        raise
+
+
+_Tell: TypeAlias = Callable[[int, int], None]
+"""Called with the bytes done and in all; raises _StoppedError when nobody waits any more."""
+
+
+def _copy(upload: Upload, configuration: Configuration, tell: _Tell) -> None:
+    if object_stores.is_object_store(upload.directory):
+        _copy_to_store(upload, configuration, tell)
+        return
+    target = Path(upload.directory) / upload.source.name
+    try:
+        if target.exists() and not upload.overwrite:
+            _log_kept(upload)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _copy_to_file(upload.source, target, tell)
+    except OSError as error:
+        raise _failed(upload, error.strerror or str(error)) from error
+
+
+def _copy_to_file(source: Path, target: Path, tell: _Tell) -> None:
+    unfinished = target.with_name(_unfinished(target.name))
+    try:
+        with unfinished.open("wb") as file:
+            for piece in _pieces(source, PIECE, tell):
+                file.write(piece)
+        os.replace(unfinished, target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _copy_to_store(upload: Upload, configuration: Configuration, tell: _Tell) -> None:
+    target = object_stores.open_target(upload.directory, configuration)
+    path = f"{target.directory}/{upload.source.name}"
+    try:
+        if not upload.overwrite and target.files.exists(path):
+            _log_kept(upload)
+        elif target.is_atomic:
+            _write(upload.source, target.files, path, tell)
+        else:
+            _write_and_rename(upload.source, target, path, tell)
+    except _StoppedError:
+        raise
+    except Exception as error:  # each store's library has a tree of errors of its own
+        raise _failed(upload, target.reason(error), target.hint(error)) from error
+    finally:
+        target.close()
+
+
+def _write_and_rename(source: Path, target: Target, path: str, tell: _Tell) -> None:
+    unfinished = f"{target.directory}/{_unfinished(source.name)}"
+    try:
+        target.files.makedirs(target.directory, exist_ok=True)
+        _write(source, target.files, unfinished, tell)
+        if target.files.exists(path):
+            target.files.rm_file(path)
+        target.files.mv(unfinished, path)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error is the one that counts
+            target.files.rm_file(unfinished)
+        raise
+
+
+def _write(source: Path, files: FileSystem, path: str, tell: _Tell) -> None:
+    """Write one object piece by piece; what was sent of it is given up after an error."""
+    size = max(PIECE, source.stat().st_size // _MOST_PIECES + 1)
+    file = files.open(path, "wb", block_size=size)
+    try:
+        for piece in _pieces(source, size, tell):
+            file.write(piece)
+        file.close()
+    except BaseException:
+        # Closed in this way first of all: closing it in the usual way would complete the object.
+        file.closed = True
+        if hasattr(file, "discard"):
+            with contextlib.suppress(Exception):  # the first error is the one that counts
+                file.discard()
+        raise
+
+
+def _pieces(source: Path, size: int, tell: _Tell) -> Iterator[bytes]:
+    done, total = 0, source.stat().st_size
+    with source.open("rb") as file:
+        tell(done, total)
+        while piece := file.read(size):
+            yield piece
+            done += len(piece)
+            tell(done, total)
+
+
+def _unfinished(name: str) -> str:
+    return f".{name}.{secrets.token_hex(4)}.upload"
+
+
+def _log_kept(upload: Upload) -> None:
+    logger.info("%s is there already and is kept", upload.uri)
+
+
+def _failed(upload: Upload, reason: str, hint: str | None = None) -> KubeflinkError:
+    return KubeflinkError(
+        f"{upload.source} cannot be uploaded to {upload.uri.removeprefix('file:')}: {reason}",
+        hint=hint,
+    )

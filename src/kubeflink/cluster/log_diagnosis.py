@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubeflink.rest import java_errors
+from kubeflink.spec.advice import FILE_SYSTEMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ _KNOWN: Final = (
         r"Could not find a file system implementation for scheme '(?P<scheme>\w+)'",
         "there is no file system for {scheme}:// in the image",
         "Switch its plug-in on: containerized.master.env.ENABLE_BUILT_IN_PLUGINS and"
-        " containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS=flink-s3-fs-hadoop-<version>.jar",
+        " containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS={plugin}-<version>.jar",
     ),
     _known(
         r"Plugin (?P<plugin>\S+) does not exist|(?P<jar>flink-[\w.-]+\.jar) does not exist",
@@ -119,7 +120,8 @@ def known_cause(text: str) -> LogFinding | None:
         found = list(known.pattern.finditer(text))
         if found:
             told = {key: value or "" for key, value in found[-1].groupdict().items()}
-            return LogFinding(known.sentence.format_map(told), known.hint)
+            told["plugin"] = FILE_SYSTEMS.get(told.get("scheme", ""), "flink-...-fs-hadoop")
+            return LogFinding(known.sentence.format_map(told), known.hint.format_map(told))
     return None
 
 

@@ -28,6 +28,7 @@ from kubeflink.local.volumes import Mount, Mounts
 
 IMAGE_ROOT = "/opt/flink"
 CONSOLE_LOGGING = "log4j-console.properties"
+PLUGINS_VARIABLE = "ENABLE_BUILT_IN_PLUGINS"
 
 _KEPT_PREFIX = "kubernetes"
 _FLAT_LINE = re.compile(r"^\s*([\w.$-]+)\s*:")
@@ -71,6 +72,22 @@ def build_image(home: FlinkHome, mounts: Mounts, directory: Path, conf_path: str
     _copy_configuration(mounts.mounts, conf, conf_path)
     _rewrite_all((conf, *mounts.configuration), paths)
     return FlinkImage(home, root, conf, paths)
+
+
+def enable_plugins(image: FlinkImage, names: str) -> str | None:
+    """Link jars of `opt`, separated by `;`, as plug-ins, as the image's entry point does.
+
+    `names` is the value of `PLUGINS_VARIABLE`. Returns the first that is not there, which ends the
+    container, or None.
+    """
+    for name in names.replace(";", " ").split():
+        jar = image.root / "opt" / name
+        if not jar.exists():
+            return name
+        directory = image.root / "plugins" / name.removesuffix(".jar")
+        directory.mkdir(exist_ok=True)
+        (directory / name).symlink_to(jar)
+    return None
 
 
 def _link_entries(source: Path, target: Path) -> None:

@@ -27,7 +27,7 @@ from kubeflink.local.command import (
     java_command,
 )
 from kubeflink.local.environment import expand, resolve_environment
-from kubeflink.local.flink_image import IMAGE_ROOT, build_image
+from kubeflink.local.flink_image import IMAGE_ROOT, PLUGINS_VARIABLE, build_image, enable_plugins
 from kubeflink.local.node import Node
 from kubeflink.local.paths import PathMap
 from kubeflink.local.volumes import Mounts, VolumeContext, prepare_mounts
@@ -113,6 +113,9 @@ def _flink_launch(
         **environment_of_image(image, node.java, "INFO"),
     }
     environment = _environment(place, base, image.paths)
+    missing = enable_plugins(image, environment.get(PLUGINS_VARIABLE, ""))
+    if missing is not None:
+        return _refusal(place, environment, f"Plugin {missing} does not exist. Exiting.")
     expanded = FlinkScript(
         script.component,
         script.entry,
@@ -136,6 +139,12 @@ def _flink_launch(
     )
     command = java_command(expanded, launch)
     return Launch(command, environment, place.directory / "work", description)
+
+
+def _refusal(place: ContainerPlace, environment: Mapping[str, str], words: str) -> Launch:
+    """A process that says why the image's entry point does not start Flink, and ends."""
+    command = ["/bin/sh", "-c", 'echo "$0"; exit 1', words]
+    return Launch(command, dict(environment), place.directory / "work", words)
 
 
 def _configuration_path(container: JsonObject) -> str:

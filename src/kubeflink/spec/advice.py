@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from kubeflink.config import Notice
 from kubeflink.config.options import (
     blob,
+    deployment,
     high_availability,
     jobmanager,
     pipeline,
@@ -67,7 +68,7 @@ def _host_network(parameters: JobManagerParameters) -> Iterator[str]:
 # --- file systems ----------------------------------------------------------------------------
 
 _PLUGIN_JAR = re.compile(r"flink-[a-z0-9-]+-(\d+\.\d+\.\d+)\.jar")
-_SCHEMES = {
+FILE_SYSTEMS = {
     "s3": "flink-s3-fs-presto",
     "s3a": "flink-s3-fs-hadoop",
     "s3p": "flink-s3-fs-presto",
@@ -78,6 +79,8 @@ _SCHEMES = {
     "wasb": "flink-azure-fs-hadoop",
     "wasbs": "flink-azure-fs-hadoop",
 }
+"""The jar in the official image's `opt`, without its version, for each scheme."""
+
 _PLACE_OF_STATE = re.compile(
     r"(?:state|execution|high-availability|jobstore|jobmanager)\..*(?:dir|directory|Dir|path)"
 )
@@ -113,18 +116,33 @@ def _missing_plugins(parameters: JobManagerParameters) -> Iterator[str]:
     configuration, version = parameters.configuration, _official_image(parameters)
     if version is None:
         return
-    variables = (f"{p}{PLUGINS_VARIABLE}" for p in (JOBMANAGER_ENV_PREFIX, TASKMANAGER_ENV_PREFIX))
+    variables = [f"{p}{PLUGINS_VARIABLE}" for p in (JOBMANAGER_ENV_PREFIX, TASKMANAGER_ENV_PREFIX)]
     lacking = [variable for variable in variables if not configuration.text(variable)]
     wanted: dict[str, str] = {}
     for key, value in configuration.items():
         scheme = text_of(value).partition("://")[0]
-        if scheme in _SCHEMES and _PLACE_OF_STATE.fullmatch(key):
-            wanted.setdefault(_SCHEMES[scheme], key)
+        if scheme in FILE_SYSTEMS and _PLACE_OF_STATE.fullmatch(key):
+            wanted.setdefault(FILE_SYSTEMS[scheme], key)
     for plugin, key in wanted.items() if lacking else ():
         yield (
             f"{key} needs a file system that the image does not enable: "
             f"set {' and '.join(lacking)} to {plugin}-{version}.jar"
         )
+    # The JobManager fetches an application's files, and gives them to the TaskManagers itself.
+    if parameters.mode == APPLICATION and variables[0] in lacking:
+        for uri in _fetched(parameters):
+            plugin = FILE_SYSTEMS.get(scheme_of(uri) or "")
+            if plugin is not None and plugin not in wanted:
+                yield (
+                    f"{uri} needs a file system that the image does not enable: "
+                    f"set {variables[0]} to {plugin}-{version}.jar"
+                )
+                wanted[plugin] = uri
+
+
+def _fetched(parameters: JobManagerParameters) -> Iterator[str]:
+    for option in (pipeline.JARS, deployment.USER_ARTIFACTS_ARTIFACT_LIST):
+        yield from parameters.configuration.get(option) or ()
 
 
 def _official_image(parameters: JobManagerParameters) -> FlinkVersion | None:

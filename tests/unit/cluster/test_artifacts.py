@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from kubeflink.cluster import artifacts
+from kubeflink.cluster.artifacts import Artifacts
 from kubeflink.config import Configuration
 from kubeflink.errors import ConfigurationError, KubeflinkError
 from kubeflink.spec import Program, application_configuration
@@ -33,24 +35,26 @@ def application(jar: Path, version: str = "2.3.0", **values: object) -> Configur
 def test_without_the_option_nothing_is_copied(jar: Path, tmp_path: Path) -> None:
     given = application(jar, **{TARGET: f"file://{tmp_path}/up"})
 
-    assert artifacts.upload(given) is given
-    assert not (tmp_path / "up").exists()
+    assert artifacts.planned(given) == Artifacts(given, ())
 
 
 def test_a_version_that_cannot_upload(jar: Path, tmp_path: Path) -> None:
     given = application(jar, "1.19.3", **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
 
-    assert artifacts.upload(given) is given
+    assert artifacts.planned(given) == Artifacts(given, ())
 
 
-def test_local_files_are_copied_and_named_anew(jar: Path, tmp_path: Path) -> None:
+async def test_local_files_are_copied_and_named_anew(jar: Path, tmp_path: Path) -> None:
     other = tmp_path / "udf.jar"
     other.write_bytes(b"a function")
     listed = f"https://example.org/a.jar;local://{other}"
     target = tmp_path / "up"
     given = application(jar, **{ENABLED: True, TARGET: f"file://{target}", LIST: listed})
-    made = artifacts.upload(given)
+    needed = artifacts.planned(given)
+    assert not target.exists()
+    await needed.upload()
 
+    made = needed.configuration
     assert made.raw("pipeline.jars") == (f"file:{target}/my job.jar",)
     assert made.raw(LIST) == ("https://example.org/a.jar", f"file:{target}/udf.jar")
     assert (target / "my job.jar").read_bytes() == b"the jar"
@@ -58,35 +62,58 @@ def test_local_files_are_copied_and_named_anew(jar: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("overwrite", "content"), [(False, b"older"), (True, b"the jar")])
-def test_what_is_there_is_kept_unless_overwriting_is_asked_for(
+async def test_what_is_there_is_kept_unless_overwriting_is_asked_for(
     jar: Path, tmp_path: Path, overwrite: bool, content: bytes
 ) -> None:
     target = tmp_path / "up"
     target.mkdir()
     (target / jar.name).write_bytes(b"older")
-    artifacts.upload(
-        application(jar, **{ENABLED: True, TARGET: f"file://{target}", OVERWRITE: overwrite})
-    )
+    given = application(jar, **{ENABLED: True, TARGET: f"file://{target}", OVERWRITE: overwrite})
+    await artifacts.planned(given).upload()
 
     assert (target / jar.name).read_bytes() == content
 
 
 def test_a_target_is_needed(jar: Path) -> None:
     with pytest.raises(ConfigurationError, match=TARGET):
-        artifacts.upload(application(jar, **{ENABLED: True}))
+        artifacts.planned(application(jar, **{ENABLED: True}))
 
 
-def test_an_object_store_is_refused_with_the_way_round(jar: Path) -> None:
-    with pytest.raises(ConfigurationError, match="s3://") as refused:
-        artifacts.upload(application(jar, **{ENABLED: True, TARGET: "s3://bucket/jars"}))
+def test_a_store_without_a_library_is_refused_with_the_way_round(jar: Path) -> None:
+    with pytest.raises(ConfigurationError, match="ftp://") as refused:
+        artifacts.planned(application(jar, **{ENABLED: True, TARGET: "ftp://server/jars"}))
 
     assert (
-        refused.value.hint == "Copy the file there yourself and name it: s3://bucket/jars/job.jar"
+        refused.value.hint == "Copy the file there yourself and name it: ftp://server/jars/job.jar"
     )
 
 
-def test_a_file_that_is_missing(tmp_path: Path) -> None:
+def test_two_files_of_one_name_are_refused(jar: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    listed = f"local://{tmp_path}/other/{jar.name.replace(' ', '%20')}"
+    options = {ENABLED: True, TARGET: f"file://{tmp_path}/up", LIST: listed}
+
+    with pytest.raises(ConfigurationError, match="the same name"):
+        artifacts.planned(application(jar, **options))
+
+
+async def test_an_upload_that_is_cancelled_leaves_nothing(jar: Path, tmp_path: Path) -> None:
+    with jar.open("wb") as file:
+        file.truncate(64 * artifacts.PIECE)
+    target = tmp_path / "up"
+    needed = artifacts.planned(application(jar, **{ENABLED: True, TARGET: f"file://{target}"}))
+    begun = asyncio.Event()
+    upload = asyncio.create_task(needed.upload(lambda *_: begun.set()))
+    await begun.wait()
+    upload.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await upload
+
+    assert not list(target.iterdir())
+
+
+async def test_a_file_that_is_missing(tmp_path: Path) -> None:
     given = application(tmp_path / "no.jar", **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
 
     with pytest.raises(KubeflinkError, match=r"no\.jar cannot be uploaded"):
-        artifacts.upload(given)
+        await artifacts.planned(given).upload()

@@ -177,7 +177,12 @@ def test_a_deployment_that_may_not_make_pods() -> None:
         (
             "Could not find a file system implementation for scheme 's3'.",
             "s3://",
-            "ENABLE_BUILT_IN_PLUGINS",
+            "ENABLE_BUILT_IN_PLUGINS=flink-s3-fs-presto-<version>.jar",
+        ),
+        (
+            "Could not find a file system implementation for scheme 'abfss'.",
+            "abfss://",
+            "ENABLE_BUILT_IN_PLUGINS=flink-azure-fs-hadoop-<version>.jar",
         ),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.config.yaml import load_core
 from kubeflink.jvm.flink_home import FlinkHome
-from kubeflink.local.flink_image import FlinkImage, build_image, logging_options
+from kubeflink.local.flink_image import FlinkImage, build_image, enable_plugins, logging_options
 from kubeflink.local.volumes import Mount, Mounts
 
 CONF = "/opt/flink/conf"
@@ -42,6 +42,22 @@ def test_lib_is_a_real_directory_with_links_to_the_jars(home: FlinkHome, tmp_pat
     assert not (image.root / "lib").is_symlink()
     assert (image.root / "lib/a.jar").resolve() == home.lib / "a.jar"
     assert (image.root / "plugins/s3/s3.jar").exists()
+
+
+def test_plugins_of_opt_are_enabled_as_by_the_image(home: FlinkHome, tmp_path: Path) -> None:
+    (home.opt / "gs.jar").touch()
+    image = build(home, tmp_path)
+
+    assert enable_plugins(image, "o.jar;gs.jar") is None
+
+    assert (image.root / "plugins/o/o.jar").resolve() == home.opt / "o.jar"
+    assert (image.root / "plugins/gs/gs.jar").exists()
+    assert not (home.plugins / "gs").exists()
+    assert enable_plugins(image, "") is None
+
+
+def test_a_plugin_that_the_image_does_not_have(home: FlinkHome, tmp_path: Path) -> None:
+    assert enable_plugins(build(home, tmp_path), "gone.jar;o.jar") == "gone.jar"
 
 
 def test_a_mount_below_opt_flink_hides_what_the_image_has(home: FlinkHome, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.clusters import messages, session
+from kubeflink.spec import Program
+from support.clusters import application, messages, session
 
 MASTER = "containerized.master.env.ENABLE_BUILT_IN_PLUGINS"
 WORKER = "containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS"
@@ -76,3 +77,22 @@ def test_of_an_image_of_ones_own_nothing_is_known() -> None:
 )
 def test_strange_plugins_are_told(value: str, words: str) -> None:
     assert words in messages(session({MASTER: value}))
+
+
+def test_a_program_in_a_store_needs_the_plugin_in_the_jobmanager_alone() -> None:
+    program = Program(uri="s3a://bucket/job.jar")
+
+    told = messages(application(program))
+
+    assert f"set {MASTER} to flink-s3-fs-hadoop-2.3.0.jar" in told
+    assert WORKER not in told
+    assert "PLUGINS" not in messages(application(program, {MASTER: "flink-s3-fs-hadoop-2.3.0.jar"}))
+
+
+def test_other_artifacts_in_a_store_need_the_plugin_too() -> None:
+    values = {"user.artifacts.artifact-list": "https://a.example/b.jar;gs://bucket/udf.jar"}
+
+    told = messages(application(Program(uri="local:///opt/flink/usrlib/job.jar"), values))
+
+    assert "gs://bucket/udf.jar needs a file system" in told
+    assert "https" not in told

@@ -1,0 +1,297 @@
+"""Object stores as this side reaches them, told by the options that Flink's file systems read.
+
+A store is written to with `fsspec`, whose implementation for it is an extra of this package. Flink
+does the same in the JobManager with a plug-in of its image, which is configured by `s3.*`,
+`fs.s3a.*`, `fs.gs.*` and the like. Whoever has such a configuration expects one endpoint and one
+account on both sides, so what has a counterpart in the implementation is carried over; the rest is
+the store's usual environment (`AWS_*`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_*`).
+
+S3, Google's and Azure's stores show an object when it is complete. The others show what is being
+written, so there a name of its own comes first, and the right one at the end.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from kubeflink.config import Configuration
+from kubeflink.config.secrets import is_secret
+from kubeflink.errors import ConfigurationError
+
+FileSystem: TypeAlias = Any
+"""An `fsspec.AbstractFileSystem`; the library has no types."""
+
+CONNECT_SECONDS: Final = 10.0
+READ_SECONDS: Final = 60.0
+
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The directory in a store that `uri` names, and its file system."""
+
+    uri: str
+    directory: str
+    """As the file system names it, without a slash at its end."""
+    files: FileSystem
+    is_atomic: bool
+    """Whether an object is seen only when it is complete."""
+    account: str
+    """How an account is named, for a hint."""
+    secrets: tuple[str, ...] = ()
+    """What no message may show."""
+
+    def reason(self, error: Exception) -> str:
+        """What a library's error says, in one line and without secrets."""
+        text = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, OSError) and error.errno is not None and error.strerror:
+            text = error.strerror
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def hint(self, error: Exception) -> str | None:
+        """The way out where an error is about who asks."""
+        text = f"{type(error).__name__} {error}".lower()
+        if isinstance(error, PermissionError) or "credential" in text or "access key" in text:
+            return self.account
+        return None
+
+    def close(self) -> None:
+        """Ends the connections of a file system that keeps some."""
+        session = getattr(self.files, "_s3", None)
+        if session is not None:
+            self.files.close_session(self.files.loop, session)
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """A kind of store: the implementation, the extra that brings it, and how it is configured."""
+
+    protocol: str
+    package: str
+    extra: str
+    is_atomic: bool
+    account: str
+    arguments: Callable[[Configuration, str], dict[str, Any]]
+    """Given the configuration and the target's authority (`bucket`, `container@account.host`)."""
+
+
+def is_object_store(uri: str) -> bool:
+    """Whether a URI names a store that can be written from here, with its extra."""
+    return urlsplit(uri).scheme.lower() in _STORES
+
+
+def schemes() -> str:
+    """The schemes, for messages."""
+    return ", ".join(f"{scheme}://" for scheme in _STORES)
+
+
+def checked(uri: str) -> str:
+    """The URI of a directory in the form that Flink gives it: no slash doubled, none at its end.
+
+    Raises ConfigurationError if it names no bucket or if the library for it is not installed.
+    """
+    parts = urlsplit(uri)
+    store = _STORES[parts.scheme.lower()]
+    if not parts.netloc:
+        raise ConfigurationError(f"{uri} names no bucket", hint="Write SCHEME://BUCKET/DIRECTORY")
+    if any(find_spec(package) is None for package in ("fsspec", store.package)):
+        raise ConfigurationError(
+            f"writing to {uri} needs the Python package {store.package}",
+            hint=f"Install it: pip install 'kubeflink[{store.extra}]'",
+        )
+    path = "".join(f"/{part}" for part in parts.path.split("/") if part)
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def open_target(uri: str, configuration: Configuration) -> Target:
+    """The directory that a URI names; nothing is sent.
+
+    Raises ConfigurationError if the library for it is not installed, or the URI is incomplete.
+    """
+    parts = urlsplit(checked(uri))
+    store = _STORES[parts.scheme.lower()]
+    arguments = store.arguments(configuration, parts.netloc)
+    files = importlib.import_module("fsspec").filesystem(
+        store.protocol, skip_instance_cache=True, **arguments
+    )
+    container = "" if store.protocol == "hdfs" else parts.netloc.rpartition("@")[0] or parts.netloc
+    directory = f"{container}{parts.path}"
+    return Target(uri, directory, files, store.is_atomic, store.account, _secrets(configuration))
+
+
+def _secrets(configuration: Configuration) -> tuple[str, ...]:
+    # A short value is no secret, and taking it out would garble the messages.
+    found = (str(value) for key, value in configuration.items() if is_secret(key))
+    return tuple(text for text in found if len(text) >= 4)
+
+
+# -- S3 ---------------------------------------------------------------------------------------
+
+_S3_PREFIXES: Final = ("presto.s3.", "s3.", "s3a.", "fs.s3a.")
+"""Of Flink's two plug-ins for S3; Hadoop's own spelling counts most."""
+
+_ANONYMOUS: Final = "AnonymousAWSCredentialsProvider"
+
+
+def _s3_arguments(configuration: Configuration, bucket: str) -> dict[str, Any]:
+    options = _with_prefixes(configuration, _S3_PREFIXES)
+    of_bucket = f"bucket.{bucket.replace('-', '.')}."
+    for key, text in list(options.items()):
+        if key.startswith(of_bucket):
+            options[key.removeprefix(of_bucket)] = text
+    is_secure = options.get("connection.ssl.enabled", options.get("ssl.enabled", "true")) != "false"
+    endpoint = options.get("endpoint.value") or options.get("endpoint")
+    if endpoint and "://" not in endpoint:
+        endpoint = f"{'https' if is_secure else 'http'}://{endpoint}"
+    region = options.get("endpoint.region") or options.get("region")
+    config: dict[str, Any] = {
+        "connect_timeout": CONNECT_SECONDS,
+        "read_timeout": READ_SECONDS,
+        "retries": {"max_attempts": _ATTEMPTS},
+    }
+    if options.get("path.style.access") == "true":
+        config["s3"] = {"addressing_style": "path"}
+    return _given(
+        {
+            "endpoint_url": endpoint,
+            "key": options.get("access.key"),
+            "secret": options.get("secret.key"),
+            "token": options.get("session.token"),
+            "anon": options.get("aws.credentials.provider", "").endswith(_ANONYMOUS) or None,
+            "client_kwargs": {"region_name": region} if region else None,
+            "config_kwargs": config,
+            "use_listings_cache": False,
+        }
+    )
+
+
+def _with_prefixes(configuration: Configuration, prefixes: tuple[str, ...]) -> dict[str, str]:
+    """The options below some prefixes, by what follows them; a later prefix counts more.
+
+    Words may be parted by `-` or by `.`, as the plug-ins take both (`s3.access-key`).
+    """
+    found: dict[str, str] = {}
+    for prefix in prefixes:
+        for key, text in configuration.with_prefix(prefix).items():
+            found[key.replace("-", ".")] = text
+    return found
+
+
+def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+# -- the others -------------------------------------------------------------------------------
+
+
+def _gs_arguments(configuration: Configuration, _bucket: str) -> dict[str, Any]:
+    options = _with_prefixes(configuration, ("gs.", "fs.gs."))
+    keyfile = options.get("auth.service.account.json.keyfile")
+    return _given(
+        {
+            "token": keyfile
+            or configuration.text("google.cloud.auth.service.account.json.keyfile"),
+            "project": options.get("project.id"),
+            "endpoint_url": options.get("storage.root.url"),
+            "use_listings_cache": False,
+        }
+    )
+
+
+def _azure_arguments(configuration: Configuration, authority: str) -> dict[str, Any]:
+    host = authority.rpartition("@")[2] if "@" in authority else ""
+    account = host.partition(".")[0] or None
+    keys = {**configuration.with_prefix("azure."), **configuration.with_prefix("fs.azure.")}
+    found = [keys.get(f"account.key.{host}"), keys.get("account.key")]
+    found += [text for key, text in keys.items() if key.startswith(f"account.key.{account}.")]
+    return _given(
+        {
+            "account_name": account,
+            "account_key": next((text for text in found if text), None),
+            "connection_timeout": int(CONNECT_SECONDS),
+            "read_timeout": int(READ_SECONDS),
+        }
+    )
+
+
+def _oss_arguments(configuration: Configuration, _bucket: str) -> dict[str, Any]:
+    options = configuration.with_prefix("fs.oss.")
+    endpoint = options.get("endpoint")
+    if endpoint and "://" not in endpoint:
+        endpoint = f"https://{endpoint}"
+    return _given(
+        {
+            "endpoint": endpoint,
+            "key": options.get("accessKeyId"),
+            "secret": options.get("accessKeySecret"),
+            "token": options.get("securityToken"),
+        }
+    )
+
+
+def _hdfs_arguments(_configuration: Configuration, authority: str) -> dict[str, Any]:
+    parts = urlsplit(f"hdfs://{authority}")
+    return _given({"host": parts.hostname, "port": parts.port or 8020, "user": parts.username})
+
+
+_S3: Final = _Store(
+    "s3",
+    package="s3fs",
+    extra="s3",
+    is_atomic=True,
+    account="The account is s3.access-key and s3.secret-key of the configuration, or"
+    " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what else the AWS libraries find",
+    arguments=_s3_arguments,
+)
+_GS: Final = _Store(
+    "gs",
+    package="gcsfs",
+    extra="gs",
+    is_atomic=True,
+    account="The account is the file gs.auth.service.account.json.keyfile of the configuration, or"
+    " GOOGLE_APPLICATION_CREDENTIALS",
+    arguments=_gs_arguments,
+)
+_AZURE: Final = _Store(
+    "abfs",
+    package="adlfs",
+    extra="azure",
+    is_atomic=True,
+    account="The key is fs.azure.account.key.ACCOUNT.dfs.core.windows.net of the configuration, or"
+    " AZURE_STORAGE_ACCOUNT_KEY",
+    arguments=_azure_arguments,
+)
+_OSS: Final = _Store(
+    "oss",
+    package="ossfs",
+    extra="oss",
+    is_atomic=False,
+    account="The account is fs.oss.accessKeyId and fs.oss.accessKeySecret of the configuration",
+    arguments=_oss_arguments,
+)
+_HDFS: Final = _Store(
+    "hdfs",
+    package="pyarrow",
+    extra="hdfs",
+    is_atomic=False,
+    account="The user is that of this machine, or the one in hdfs://USER@HOST:PORT",
+    arguments=_hdfs_arguments,
+)
+
+_STORES: Final = {
+    "s3": _S3,
+    "s3a": _S3,
+    "gs": _GS,
+    "abfs": _AZURE,
+    "abfss": _AZURE,
+    "oss": _OSS,
+    "hdfs": _HDFS,
+}

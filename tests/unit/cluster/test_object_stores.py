@@ -1,0 +1,114 @@
+"""What the configuration says about object stores, and which library writes to them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kubeflink.cluster import artifacts, object_stores
+from kubeflink.config import Configuration
+from kubeflink.errors import ConfigurationError
+from kubeflink.spec import Program, application_configuration
+from support.clusters import configuration
+
+HADOOP = "org.apache.hadoop.fs.s3a"
+
+
+def application(jar: Path, target: str) -> Configuration:
+    options = {
+        "kubernetes.artifacts.local-upload-enabled": True,
+        "kubernetes.artifacts.local-upload-target": target,
+    }
+    return application_configuration(configuration(options), Program(uri=f"local://{jar}"))
+
+
+def arguments(uri: str, **values: object) -> dict[str, object]:
+    """What an implementation is given, by what its file system keeps."""
+    target = object_stores.open_target(uri, configuration(values))
+    return dict(target.files.storage_options)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"s3.access-key": "k", "s3.secret-key": "s"},
+        {"s3.access.key": "k", "s3.secret.key": "s"},
+        {"s3a.access-key": "k", "s3a.secret-key": "s"},
+        {"fs.s3a.access.key": "k", "fs.s3a.secret.key": "s"},
+        {"presto.s3.access-key": "k", "presto.s3.secret-key": "s"},
+        {"s3.access-key": "old", "s3.secret-key": "old"}
+        | {"fs.s3a.access.key": "k", "fs.s3a.secret.key": "s"},
+        {"fs.s3a.bucket.my-jars.access.key": "k", "fs.s3a.bucket.my-jars.secret.key": "s"}
+        | {"fs.s3a.access.key": "general", "fs.s3a.secret.key": "general"},
+    ],
+    ids=["-", ".", "s3a", "hadoop", "presto", "hadoop counts most", "of one bucket"],
+)
+def test_an_account_of_s3_in_every_spelling(values: dict[str, object]) -> None:
+    found = arguments("s3://my-jars/a", **values)
+
+    assert (found["key"], found["secret"]) == ("k", "s")
+
+
+@pytest.mark.parametrize(
+    ("values", "endpoint"),
+    [
+        ({"s3.endpoint": "http://minio:9000"}, "http://minio:9000"),
+        ({"s3.endpoint": "minio:9000"}, "https://minio:9000"),
+        (
+            {"fs.s3a.endpoint": "minio:9000", "fs.s3a.connection.ssl.enabled": False},
+            "http://minio:9000",
+        ),
+        ({}, None),
+    ],
+)
+def test_the_endpoint_of_s3(values: dict[str, object], endpoint: str | None) -> None:
+    assert arguments("s3://b/a", **values).get("endpoint_url") == endpoint
+
+
+def test_more_of_s3() -> None:
+    found = arguments(
+        "s3a://b/a",
+        **{
+            "s3.path.style.access": True,
+            "s3.endpoint.region": "eu-north-1",
+            "fs.s3a.session.token": "t",
+            "fs.s3a.aws.credentials.provider": f"{HADOOP}.AnonymousAWSCredentialsProvider",
+        },
+    )
+
+    assert found["client_kwargs"] == {"region_name": "eu-north-1"}
+    assert found["token"] == "t"
+    assert found["anon"] is True
+    config = found["config_kwargs"]
+    assert isinstance(config, dict)
+    assert config["s3"] == {"addressing_style": "path"}
+
+
+@pytest.mark.parametrize(
+    ("uri", "package", "extra"),
+    [
+        ("gs://b/a", "gcsfs", "gs"),
+        ("abfss://c@acc.dfs.core.windows.net/a", "adlfs", "azure"),
+        ("oss://b/a", "ossfs", "oss"),
+        ("hdfs://namenode:8020/a", "pyarrow", "hdfs"),
+        ("s3://b/a", "s3fs", "s3"),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named_with_the_line_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uri: str, package: str, extra: str
+) -> None:
+    monkeypatch.setattr(
+        object_stores, "find_spec", lambda name: None if name == package else find_spec(name)
+    )
+
+    with pytest.raises(ConfigurationError, match=package) as refused:
+        artifacts.planned(application(tmp_path / "job.jar", uri))
+
+    assert refused.value.hint == f"Install it: pip install 'kubeflink[{extra}]'"
+
+
+def test_a_target_without_a_bucket(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="names no bucket"):
+        artifacts.planned(application(tmp_path / "job.jar", "s3:///jars"))
