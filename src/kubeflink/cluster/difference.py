@@ -5,6 +5,11 @@ status), so what is there and was not asked for is no difference; a value that w
 another or missing is one, and so is an entry of a list that is there and not asked for, because
 containers, arguments and environment variables cannot be completed by anybody but the user.
 
+The entries of a list are matched by what names them, as Kubernetes does when it merges lists: a
+container by its name, a mount by its path, a port by its name or number. So one more at the front
+is one difference, and an order that means nothing is none; only init containers run in theirs.
+Lists whose entries have no names, such as arguments, are compared position by position.
+
 Flink's configuration is one text in a ConfigMap. It is compared option by option, in both
 directions, and the values of options that may be secrets are not shown.
 """
@@ -23,6 +28,11 @@ from kubeflink.errors import ConfigurationError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 from kubeflink.spec import JobManagerSpec
+
+_NAMING_FIELDS = ("mountPath", "devicePath", "name", "ip", "containerPort", "port")
+"""What may name the entries of a list; the first that tells all of them apart does."""
+
+_ORDERED = "initContainers"
 
 _MISSING = "(nothing)"
 _HIDDEN = "(hidden)"
@@ -73,19 +83,45 @@ def compare(there: Any, wanted: Any, path: str) -> Iterator[tuple[str, Any, Any]
             left, right = there.get(key, _MISSING), wanted.get(key, _MISSING)
             yield from compare(left, right, f"{path}.{key}".lstrip("."))
     elif isinstance(wanted, list) and isinstance(there, list):
-        for index in range(max(len(wanted), len(there))):
-            left = there[index] if index < len(there) else _MISSING
-            right = wanted[index] if index < len(wanted) else _MISSING
-            yield from compare(left, right, f"{path}[{_label(right, left, index)}]")
+        yield from _compare_lists(there, wanted, path)
     elif there != wanted and not _is_empty(there, wanted):
         yield path, there, wanted
 
 
-def _label(wanted: Any, there: Any, index: int) -> str:
-    for item in (wanted, there):
-        if isinstance(item, dict) and isinstance(item.get("name"), str):
-            return str(item["name"])
-    return str(index)
+def _compare_lists(
+    there: list[Any], wanted: list[Any], path: str
+) -> Iterator[tuple[str, Any, Any]]:
+    field = _naming_field(there, wanted)
+    before, after = _by_name(there, field), _by_name(wanted, field)
+    for name in (*after, *(name for name in before if name not in after)):
+        left, right = before.get(name, _MISSING), after.get(name, _MISSING)
+        yield from compare(left, right, f"{path}[{name}]")
+    if path.rpartition(".")[2] == _ORDERED:
+        order = [name for name in before if name in after]
+        wanted_order = [name for name in after if name in before]
+        if order != wanted_order:
+            yield f"{path} in order", ", ".join(order), ", ".join(wanted_order)
+
+
+def _naming_field(*lists: list[Any]) -> str | None:
+    """The field by which the entries of these lists are told apart; None if there is none."""
+    for field in _NAMING_FIELDS:
+        if all(_is_named_by(field, entries) for entries in lists):
+            return field
+    return None
+
+
+def _is_named_by(field: str, entries: list[Any]) -> bool:
+    names = [entry.get(field) for entry in entries if isinstance(entry, dict)]
+    return len(set(map(str, names))) == len(entries) and None not in names
+
+
+def _by_name(entries: list[Any], field: str | None) -> dict[str, Any]:
+    """The entries by their names, or by their positions."""
+    return {
+        str(position if field is None else entry[field]): entry
+        for position, entry in enumerate(entries)
+    }
 
 
 def _is_empty(there: Any, wanted: Any) -> bool:

@@ -27,12 +27,69 @@ from support.recorder import RecordingServer, Target
             {"env": [{"name": "X", "value": "2"}]},
             [("env[X].value", "1", "2")],
         ),
+        (
+            {"args": ["a", "b"]},
+            {"args": ["b", "a"]},
+            [("args[0]", "a", "b"), ("args[1]", "b", "a")],
+        ),
     ],
 )
 def test_only_what_was_asked_for_counts(
     there: Any, wanted: Any, expected: list[tuple[str, Any, Any]]
 ) -> None:
     assert list(compare(there, wanted, "")) == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "field", "one", "two"),
+    [
+        ("containers", "name", "main", "sidecar"),
+        ("env", "name", "A", "B"),
+        ("volumes", "name", "data", "logs"),
+        ("volumeMounts", "mountPath", "/a", "/b"),
+        ("ports", "containerPort", 6123, 8081),
+        ("hostAliases", "ip", "10.0.0.1", "10.0.0.2"),
+    ],
+)
+def test_named_entries_are_compared_by_name(of: str, field: str, one: Any, two: Any) -> None:
+    first, second = {field: one, "value": "x"}, {field: two, "value": "y"}
+
+    def found(there: list[JsonObject], wanted: list[JsonObject]) -> list[tuple[str, Any, Any]]:
+        return list(compare({of: there}, {of: wanted}, ""))
+
+    assert found([first, second], [second, first]) == []
+    assert found([second], [first, second]) == [(f"{of}[{one}]", "(nothing)", first)]
+    assert found([first, second], [second]) == [(f"{of}[{one}]", first, "(nothing)")]
+    assert found([first, second], [{**second, "value": "z"}, first]) == [
+        (f"{of}[{two}].value", "y", "z")
+    ]
+
+
+def test_names_that_do_not_tell_entries_apart_are_none() -> None:
+    """One volume may be mounted twice, and a port may have no name."""
+    data = [{"name": "data", "mountPath": path} for path in ("/a", "/b")]
+    ports = [{"containerPort": 1, "name": "rest"}, {"containerPort": 2}]
+    doubled = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+
+    assert list(compare({"volumeMounts": data[1:]}, {"volumeMounts": data}, "")) == [
+        ("volumeMounts[/a]", "(nothing)", data[0])
+    ]
+    assert list(compare({"ports": ports[1:]}, {"ports": ports}, "")) == [
+        ("ports[1]", "(nothing)", ports[0])
+    ]
+    assert list(compare({"env": doubled}, {"env": doubled[::-1]}, "")) == [
+        ("env[0].value", "1", "2"),
+        ("env[1].value", "2", "1"),
+    ]
+
+
+def test_init_containers_have_an_order() -> None:
+    a, b, c = ({"name": name} for name in "abc")
+
+    assert list(compare({"initContainers": [a, b]}, {"initContainers": [c, b, a]}, "spec")) == [
+        ("spec.initContainers[c]", "(nothing)", c),
+        ("spec.initContainers in order", "a, b", "b, a"),
+    ]
 
 
 async def test_objects_that_are_there_as_wanted_and_otherwise(tmp_path: Path) -> None:
