@@ -20,7 +20,8 @@ from kubeflink.config import load
 from kubeflink.jvm.flink_command import FlinkCommand
 from kubeflink.local.cluster import EmbeddedCluster
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
-from support.extras import MissingError, pyflink_python
+from support.extras import pyflink_python
+from support.left_out import left_out
 from support.shell import SUBMITTED, Shell
 
 pytestmark = [
@@ -195,10 +196,8 @@ async def test_without_a_jvm_it_is_said_why_one_is_needed(
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    try:
+    with left_out("Python programs on a session are left out"):
         return f"-Dpython.client.executable={pyflink_python('2.3.0')}"
-    except MissingError as error:
-        pytest.skip(f"Python programs on a session are left out: {error}")
 
 
 SCRIPT = """
