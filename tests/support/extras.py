@@ -7,7 +7,9 @@ that says what is left out. The cache is that of `flink_jars`.
 from __future__ import annotations
 
 import fcntl
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,12 +18,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import kubeflink
 from support.flink_jars import flink_jars
 
 SECONDS = 600.0
-
-# All that a PyFlink program without functions of its own imports; the rest is half a gigabyte.
-_FOR_PYFLINK = ("ruamel.yaml", "cloudpickle", "python-dateutil", "pytz", "six")
 
 
 class MissingError(Exception):
@@ -32,11 +32,7 @@ def flink_with_sql_gateway(version: str) -> Path:
     """A Flink as in the official image, whose `opt` has the SQL gateway, which PyPI has not."""
 
     def make(fresh: Path) -> None:
-        home = flink_jars(version)
-        for name in ("lib", "opt", "plugins", "bin"):
-            (fresh / name).mkdir(parents=True)
-            for entry in (home / name).iterdir():
-                (fresh / name / entry.name).symlink_to(entry)
+        _link_jars(flink_jars(version), fresh)
         _fetch(f"org.apache.flink:flink-sql-gateway:{version}", fresh / "opt")
 
     return _once(f"flink-{version}-with-sql-gateway", make)
@@ -70,20 +66,39 @@ def _fetch(artifact: str, directory: Path) -> None:
 
 
 def pyflink_python(version: str) -> Path:
-    """An interpreter that has Flink's Python API, for programs without functions of their own."""
+    """An interpreter with Flink's Python API, all that functions in Python need, and kubeflink.
+
+    An environment of its own, since PyFlink wants old versions of much. The jars are those of
+    `flink_jars`, and kubeflink is the one under test.
+    """
 
     def make(fresh: Path) -> None:
-        packages = fresh / "packages"
-        install = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target")
-        _run(*install, str(packages), f"apache-flink=={version}", *_FOR_PYFLINK)
-        python = fresh / "python"
-        python.write_text(
-            f'#!/bin/sh\nPYTHONPATH="$(dirname "$0")/packages" exec {sys.executable} "$@"\n',
-            encoding="utf-8",
-        )
-        python.chmod(0o755)
+        _run(sys.executable, "-m", "venv", str(fresh))
+        pip = (sys.executable, "-m", "pip", "--python", str(fresh / "bin" / "python"))
+        install = (*pip, "install", "--quiet")
+        _run(*install, "--no-deps", f"apache-flink=={version}")
+        (packages,) = fresh.glob("lib/python*/site-packages")
+        (metadata,) = packages.glob("apache_flink-*.dist-info")
+        needed = importlib.metadata.PathDistribution(metadata).requires or []
+        needed += importlib.metadata.requires("kubeflink") or []
+        left_out = re.compile(r"apache-flink-libraries|.*extra ==")
+        _run(*install, *(each for each in needed if not left_out.match(each)))
+        _link_jars(flink_jars(version), packages / "pyflink")
 
-    return _once(f"pyflink-{version}", make) / "python"
+    home = _once(f"pyflink-{version}-complete", make)
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "kubeflink.pth").write_text(
+        f"{Path(kubeflink.__file__).parents[1]}\n", encoding="utf-8"
+    )
+    return home / "bin" / "python"
+
+
+def _link_jars(home: Path, target: Path) -> None:
+    """Directories of links, since Flink does not follow a link to `lib` itself."""
+    for name in ("lib", "opt", "plugins"):
+        (target / name).mkdir(parents=True, exist_ok=True)
+        for entry in (home / name).iterdir():
+            (target / name / entry.name).symlink_to(entry)
 
 
 def _run(*command: str) -> None:

@@ -123,6 +123,11 @@ class FlinkCluster:
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
 
+    def on_this_loop(self) -> Self:
+        """The same cluster with connections of its own, for an event loop in another thread."""
+        client = KubeClient.of(self._client.access)
+        return type(self)(client, self.name, self.namespace, uid=self.uid, owns_client=True)
+
     @asynccontextmanager
     async def socket(
         self, notify: Callable[[str], None] = endpoint.logger.info

@@ -1,16 +1,20 @@
-"""One event loop in a thread of its own, for callers who do not await.
+"""Event loops in threads of their own, for callers who do not await.
 
-It works in scripts, in a REPL and in notebooks, whose own thread has a running loop already. The
-thread starts with the first call and is a daemon: it holds nothing that needs an orderly end, since
-connections are closed by the objects that own them.
+The one of `Portal` works in scripts, in a REPL and in notebooks, whose own thread has a running
+loop already. Its thread starts with the first call and is a daemon: it holds nothing that needs an
+orderly end, since connections are closed by the objects that own them.
+
+`held_in_thread` is for what has to go on working while the caller's own loop stands still.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -69,3 +73,47 @@ async def _run(coroutine: Coroutine[Any, Any, T], result: concurrent.futures.Fut
         result.set_exception(error)
     else:
         result.set_result(value)
+
+
+@asynccontextmanager
+async def held_in_thread(
+    context: Callable[[], AbstractAsyncContextManager[T]],
+) -> AsyncIterator[T]:
+    """Hold a context open on an event loop in a thread of its own, which ends with this one.
+
+    What entering it raises is raised here. It is left before this one is, also when that is
+    cancelled.
+    """
+    opened: concurrent.futures.Future[T] = concurrent.futures.Future()
+    opened.set_running_or_notify_cancel()  # a waiter that is cancelled leaves it alone
+    started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]]
+    started = concurrent.futures.Future()
+
+    async def hold() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        started.set_result((asyncio.get_running_loop(), task))
+        async with context() as value:
+            opened.set_result(value)
+            await asyncio.Event().wait()  # it ends by being cancelled
+
+    def run() -> None:
+        try:
+            asyncio.run(hold())
+        except asyncio.CancelledError:
+            if not opened.done():
+                opened.set_exception(asyncio.CancelledError())
+        except BaseException as error:
+            if opened.done():
+                raise  # leaving failed: the thread's hook tells
+            opened.set_exception(error)
+
+    thread = threading.Thread(target=run, name="kubeflink held", daemon=True)
+    thread.start()
+    try:
+        yield await asyncio.wrap_future(opened)
+    finally:
+        loop, task = started.result()
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            loop.call_soon_threadsafe(task.cancel)
+        await asyncio.to_thread(thread.join)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from kubeflink.cluster import endpoint
 from kubeflink.cluster.endpoint import Address, is_near
@@ -35,7 +35,7 @@ class RemoteCluster(SessionCluster):
     ) -> None:
         self._first_contact = first_contact
         shown = f"[{host}]" if ":" in host else host
-        self._host, self._port = host, port
+        self._host, self._port, self._scheme = host, port, scheme
         self._url = f"{scheme}://{shown}:{port}"
         self.name = f"{shown}:{port}"
         self.namespace = ""
@@ -64,6 +64,11 @@ class RemoteCluster(SessionCluster):
                 first_contact=self._first_contact or FirstContact(),
             )
         return self._flink
+
+    def on_this_loop(self) -> Self:
+        """The same address, for an event loop in another thread."""
+        first_contact = self._first_contact
+        return type(self)(self._host, self._port, scheme=self._scheme, first_contact=first_contact)
 
     @asynccontextmanager
     async def socket(

@@ -25,7 +25,11 @@ from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 
 if TYPE_CHECKING:
+    from pyflink.datastream import StreamExecutionEnvironment
+    from pyflink.table import TableEnvironment
+
     from kubeflink.cluster.job import Job
+    from kubeflink.cluster.pyflink import Binding, Mode
     from kubeflink.config import Configuration
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.client import ClaimMode
@@ -36,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 class SessionCluster(FlinkCluster):
     """A session cluster."""
+
+    _binding: Binding | None = None
 
     @classmethod
     async def deploy(
@@ -287,3 +293,31 @@ class SessionCluster(FlinkCluster):
         from kubeflink.cluster import jars
 
         return await jars.upload(await self.flink(), Path(jar), on_upload)
+
+    async def table_environment(
+        self, *, mode: Mode = "streaming", options: Mapping[str, object] | None = None
+    ) -> TableEnvironment:
+        """PyFlink's `TableEnvironment`, whose jobs run on this cluster, until `close`.
+
+        `options` are Flink's, for its jobs. PyFlink of the cluster's minor version has to be
+        installed, and works in a JVM that starts with the first environment of this process and
+        ends with the process. Its own calls block, as ever. A job that it made is a `Job` too:
+        `cluster.job(str(result.get_job_client().get_job_id()))`. Raises LocalError if PyFlink or
+        Java is missing, and ConfigurationError.
+        """
+        return await (await self._bound()).table_environment(mode, options)
+
+    async def stream_environment(
+        self, *, mode: Mode = "streaming", options: Mapping[str, object] | None = None
+    ) -> StreamExecutionEnvironment:
+        """PyFlink's `StreamExecutionEnvironment`; all else is as for `table_environment`."""
+        return await (await self._bound()).stream_environment(mode, options)
+
+    async def _bound(self) -> Binding:
+        """The way on which PyFlink reaches the cluster; it stays open until `close`."""
+        self._check_open()
+        if self._binding is None:
+            from kubeflink.cluster import pyflink
+
+            self._binding = await self._resources.enter_async_context(pyflink.bound(self))
+        return self._binding

@@ -46,7 +46,7 @@ _PROGRAM_ABORTED = 31
 """The exit code with which Flink's client says nothing more: the program has said it."""
 
 # Whatever its client logs as an error it also prints, and the log would be on the same screen.
-_NO_LOGGING: Final = "rootLogger.level = OFF\n"
+NO_LOGGING: Final = "rootLogger.level = OFF\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class FlinkCommand:
         """
         with tempfile.TemporaryDirectory(prefix="kubeflink-client-") as scratch:
             conf = Path(scratch)
-            (conf / "log4j.properties").write_text(_NO_LOGGING, encoding="utf-8")
+            (conf / "log4j.properties").write_text(NO_LOGGING, encoding="utf-8")
             name, text = configuration.nested_or_flat_text()
             (conf / name).write_text(text, encoding="utf-8")
             process = await asyncio.create_subprocess_exec(
@@ -128,18 +128,30 @@ class FlinkCommand:
 def find_command(version: FlinkVersion | None, why: str) -> FlinkCommand:
     """Flink's client of the minor version of a cluster; of any, if `version` is None.
 
+    Raises LocalError as `client_home` does, and without a Java for it.
+    """
+    home = client_home(version, why)
+    try:
+        return FlinkCommand(home, find_java())
+    except LocalError as error:
+        raise LocalError(f"{why}: {_lower_first(error.message)}", hint=error.hint) from error
+
+
+def client_home(version: FlinkVersion | None, why: str) -> FlinkHome:
+    """Jars for a client of a cluster of this minor version; of any, if `version` is None.
+
     What goes from the client to the cluster are serialised Java objects, so the two have to match.
     Raises LocalError that says `why` a JVM is needed, and how to get one.
     """
     try:
-        homes, java = find_homes().homes, find_java()
+        homes = find_homes().homes
     except LocalError as error:
         raise LocalError(f"{why}: {_lower_first(error.message)}", hint=error.hint) from error
     if version is None:
-        return FlinkCommand(homes[0], java)
+        return homes[0]
     for home in homes:
         if home.version.release == version.release:
-            return FlinkCommand(home, java)
+            return home
     there = ", ".join(str(home.version) for home in homes)
     raise LocalError(
         f"{why}, of the cluster's version {version}; on this machine there is {there}",

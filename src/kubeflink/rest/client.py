@@ -88,6 +88,11 @@ class FlinkClient:
         )
         return {entry.key: entry.value for entry in entries}
 
+    async def class_path(self) -> tuple[str, ...]:
+        """What the JobManager's own JVM loads: paths in its container."""
+        what = "read the JobManager's environment"
+        return (await self._read("/jobmanager/environment", models.Environment, what)).classpath
+
     async def taskmanagers(self) -> tuple[models.TaskManagerSummary, ...]:
         """The TaskManagers that have registered."""
         what = "list the TaskManagers"

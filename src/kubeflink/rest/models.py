@@ -40,6 +40,12 @@ class Overview(msgspec.Struct, frozen=True, rename="kebab"):
     jobs_failed: int = 0
 
 
+class Environment(msgspec.Struct, frozen=True):
+    """`/jobmanager/environment`, as far as it is used."""
+
+    classpath: tuple[str, ...] = ()
+
+
 class WebFeatures(msgspec.Struct, frozen=True, rename="kebab"):
     """What the web interface may do; without `web_submit` there are no `/jars` routes."""
 
