@@ -218,11 +218,10 @@ class SessionCluster(FlinkCluster[session.SessionCluster]):
 
     submit_jar = _forward_and_wrap(session.SessionCluster.submit_jar, Job)
     submit_sql = _forward_and_wrap(session.SessionCluster.submit_sql, Job)
-    upload_jar = _forward(session.SessionCluster.upload_jar)
+    plan = _forward(session.SessionCluster.plan)
     upload_jar = _forward(session.SessionCluster.upload_jar)
     table_environment = _forward(session.SessionCluster.table_environment)
     stream_environment = _forward(session.SessionCluster.stream_environment)
-    plan = _forward(session.SessionCluster.plan)
 
     @staticmethod
     def _wrap(inner: session.SessionCluster) -> SessionCluster:
