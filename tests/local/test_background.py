@@ -42,10 +42,10 @@ def is_alive(pid: int) -> bool:
     return start_time(pid) is not None
 
 
-def kill_server(status: daemon.Status) -> None:
+def kill_server(status: daemon.Status, how: signal.Signals = signal.SIGKILL) -> None:
     """As the kernel does when memory is short; returns when the server is dead."""
     assert status.pid is not None
-    os.kill(status.pid, signal.SIGKILL)
+    os.kill(status.pid, how)
     while is_alive(status.pid):
         time.sleep(0.05)
 
@@ -202,6 +202,40 @@ def test_a_full_disk_is_a_clear_error(environ: Mapping[str, str]) -> None:
         daemon.up("full", environ=environ)
     assert str(directory.root) in str(failure.value)
     assert "Traceback" not in directory.log.read_text()
+
+
+async def test_what_can_be_made_anew_is_and_nothing_is_lost(environ: Mapping[str, str]) -> None:
+    """Token, certificate and kubeconfig; the server is where it was, and holds what it held."""
+    up = daemon.up(environ=environ)
+    await create(up, shell_pod("stays", "exec sleep 1000"))
+    running = await pod_in(up, "stays", "running")
+    kill_server(up)
+    directory = named(daemon.DEFAULT_NAME, environ)
+    for path in (directory.server_file, directory.token_file, directory.server_pem):
+        path.write_bytes(b"\0damaged")
+
+    again = daemon.up(environ=environ)
+
+    assert again.url == up.url
+    assert group_of(await pod_in(again, "stays", "running")) == group_of(running)
+    assert f"{directory.server_pem} is no good" in directory.log.read_text()
+
+
+@pytest.mark.parametrize("file", ["settings.json", "ports.json", "journal.sqlite"])
+async def test_what_cannot_is_named_and_kept(environ: Mapping[str, str], file: str) -> None:
+    up = daemon.up(settings=Settings(), environ=environ)
+    kill_server(up, signal.SIGTERM)  # Else the journal would be mended from what is written ahead.
+    path = up.directory / file
+    path.write_bytes(b"damaged")
+
+    with pytest.raises(LocalError, match=f"The file {path} is damaged") as failure:
+        daemon.up(environ=environ)
+
+    assert failure.value.hint
+    assert path.read_bytes() == b"damaged"
+    assert "Traceback" not in up.log.read_text()
+    if file == "settings.json":
+        assert daemon.up(settings=Settings(), environ=environ).url == up.url
 
 
 def test_a_server_that_dies_while_it_starts_is_told_with_its_log(

@@ -15,6 +15,7 @@ import base64
 import contextlib
 import logging
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -240,8 +241,8 @@ class EmbeddedCluster:
         """The port of the API server: JVMs that are adopted know it where it was."""
         if self._settings.port:
             return self._settings.port
-        before = (read_json(self.state.server_file) or {}).get("port")
-        if not isinstance(before, int):
+        before = self._port_before()
+        if before is None:
             return free_port(POD_PORTS, self.node.ports.taken())
         if not is_free(before):
             raise LocalError(
@@ -249,6 +250,17 @@ class EmbeddedCluster:
                 hint="End the process that has it, or remove the cluster: kubeflink local down",
             )
         return before
+
+    def _port_before(self) -> int | None:
+        """Where the server was, as it wrote into either file; None for a new cluster."""
+        told = (read_json(self.state.server_file) or {}).get("port")
+        if isinstance(told, int):
+            return told
+        try:
+            found = _SERVER_PORT.search(self.state.kubeconfig.read_text(encoding="utf-8"))
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+        return int(found[1]) if found is not None else None
 
     def _kubeconfig_text(self, authority: bytes) -> str:
         name = f"kubeflink-{self.state.name}"
@@ -285,6 +297,7 @@ class EmbeddedCluster:
 
 _NAMESPACES = ("default", "kube-system")
 _STOP_GRACE = 5.0  # seconds
+_SERVER_PORT = re.compile(r"server: \S+:(\d{1,5})\b")
 
 
 async def _run_all(controllers: tuple[Any, ...]) -> None:

@@ -25,11 +25,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
+from typing import Any
 
 from kubeflink.errors import KubeflinkError, LocalError
 from kubeflink.local.leftovers import collect_leftovers, remove
 from kubeflink.local.processes import ProcessIdentity
-from kubeflink.local.settings import Settings, settings_of
+from kubeflink.local.settings import Settings, stored_settings
 from kubeflink.local.state import (
     StateDirectory,
     disk_errors,
@@ -49,6 +50,9 @@ STOP_TIMEOUT = 60.0
 """Seconds that it may take to end all processes, which get 5 s of grace."""
 
 HOST = "127.0.0.1"
+
+_TOLD = frozenset({"url", "port", "pid", "started", "time", "flink", "java"})
+"""What a server writes about itself."""
 
 _POLL_INTERVAL = 0.1
 _ANSWER_TIMEOUT = 5.0
@@ -151,7 +155,7 @@ def _status(directory: StateDirectory) -> Status:
         log=directory.log,
         is_running=is_locked(directory),
     )
-    server = read_json(directory.server_file)
+    server = _running_server(directory)
     if not found.is_running or server is None:
         return found
     return replace(
@@ -162,6 +166,12 @@ def _status(directory: StateDirectory) -> Status:
         flink=tuple(server["flink"]),
         java=server["java"],
     )
+
+
+def _running_server(directory: StateDirectory) -> dict[str, Any] | None:
+    """How the server can be reached; None before it has said so, or when the file is damaged."""
+    server = read_json(directory.server_file)
+    return server if server is not None and server.keys() >= _TOLD else None
 
 
 def all_names(environ: Mapping[str, str] = os.environ) -> list[str]:
@@ -262,10 +272,13 @@ def _last_words(directory: StateDirectory) -> str:
 
 def _serves(directory: StateDirectory) -> bool:
     """Whether the server answers a request."""
-    server = read_json(directory.server_file)
+    server = _running_server(directory)
     if server is None or not directory.authority_pem.exists():
         return False
-    context = ssl.create_default_context(cafile=str(directory.authority_pem))
+    try:
+        context = ssl.create_default_context(cafile=str(directory.authority_pem))
+    except ssl.SSLError:
+        return False  # Damaged; the next start makes another one.
     address = HTTPSConnection(HOST, server["port"], timeout=_ANSWER_TIMEOUT, context=context)
     try:
         address.request("GET", "/livez")
@@ -331,7 +344,7 @@ async def _serve(directory: StateDirectory) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    settings = settings_of(read_json(directory.settings_file) or {})
+    settings = stored_settings(directory.settings_file, directory.name)
     async with EmbeddedCluster(directory.root, settings=settings) as cluster:
         _report({"ready": cluster.url})
         failed = asyncio.create_task(cluster.wait_until_failed(), name="failure")

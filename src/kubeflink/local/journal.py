@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,8 @@ from kubeflink import objects
 from kubeflink.apiserver.store import JournalState
 from kubeflink.apiserver.watch import Change
 from kubeflink.errors import LocalError
+from kubeflink.local.state import damaged
+from kubeflink.objects import JsonObject
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS objects (
@@ -44,10 +47,12 @@ class SqliteJournal:
             self._connection.executescript(_SCHEMA)
 
     def load(self) -> JournalState:
-        """All objects and the last version; a new journal has none and 0."""
-        decode = msgspec.json.decode
+        """All objects and the last version; a new journal has none and 0.
+
+        LocalError that names the object if one cannot be read: nothing is left out.
+        """
         with self._errors():
-            rows = self._connection.execute("SELECT object FROM objects").fetchall()
+            rows = self._connection.execute("SELECT * FROM objects").fetchall()
             versions = dict(self._connection.execute("SELECT kind, version FROM versions"))
         last_changes = {
             resource: versions[resource.kind]
@@ -55,7 +60,25 @@ class SqliteJournal:
             if resource.kind in versions
         }
         newest = max(versions.values(), default=0)
-        return JournalState([decode(row[0]) for row in rows], newest, last_changes)
+        return JournalState([self._object(*row) for row in rows], newest, last_changes)
+
+    def _object(self, kind: str, namespace: str, name: str, encoded: Any) -> JsonObject:
+        try:
+            obj = msgspec.json.decode(encoded, type=dict[str, Any])
+            if (objects.resource_of(obj).kind, objects.name_of(obj)) == (kind, name):
+                return obj
+            why = "another object is in its place"
+        except (msgspec.DecodeError, TypeError, KeyError, ValueError) as error:
+            why = str(error)
+        place = f"{namespace}/{name}" if namespace else name
+        raise damaged(self._path, f"{kind} {place} cannot be read ({why})", self._way_out())
+
+    def _way_out(self) -> str:
+        return (
+            f"Put back a copy of {self._path.name}, if there is one;"
+            f" `kubeflink local down {self._path.parent.name}` removes the embedded cluster"
+            " with all it holds"
+        )
 
     def record(self, change: Change) -> None:
         """Write one change; `LocalError` when it could not be written, and then nothing was."""
@@ -89,7 +112,8 @@ class SqliteJournal:
                     f"The disk of {self._path.parent} is full",
                     hint="Free some space, or set XDG_STATE_HOME to a directory on another disk",
                 ) from error
-            raise LocalError(
-                f"The journal {self._path} cannot be used: {error}",
-                hint="`kubeflink local down` removes the embedded cluster with all it holds",
-            ) from error
+            if isinstance(error, sqlite3.OperationalError):  # locked, not readable, too new
+                raise LocalError(
+                    f"The journal {self._path} cannot be used: {error}", hint=self._way_out()
+                ) from error
+            raise damaged(self._path, error, self._way_out()) from error

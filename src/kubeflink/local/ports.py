@@ -19,22 +19,25 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kubeflink.errors import LocalError
-from kubeflink.local.state import read_json, write_json
+from kubeflink.local.state import read_typed, write_json
 
 POD_PORTS = range(20000, 30000)
 NODE_PORTS = range(30000, 32768)
 
 _ATTEMPTS = 200
 
+_WAY_OUT = (
+    "Remove it, and delete the JobManager pods that are left running: they come back on new ports"
+)
+
 
 class PortBook:
     """Ports by seat, kept in a file. A seat is a text such as `pod default/demo/0 rest`."""
 
     def __init__(self, path: Path) -> None:
+        """The book in this file; LocalError for one that is damaged."""
         self._path = path
-        self._ports: dict[str, int] = {
-            seat: port for seat, port in (read_json(path) or {}).items() if isinstance(port, int)
-        }
+        self._ports = read_typed(path, dict[str, int], _WAY_OUT) or {}
 
     def get(self, seat: str) -> int | None:
         """The seat's port, if it has one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from kubeflink.local.state import read_typed
 
 FAST_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto")
 """JVM options for processes that are started often and live briefly: a second less to the start of
@@ -46,7 +47,7 @@ class Settings:
     back_off: BackOff = field(default_factory=BackOff)
 
     def as_json(self) -> dict[str, Any]:
-        """For the state directory; see `settings_of`."""
+        """For the state directory; see `stored_settings`."""
         return {
             "port": self.port,
             "flink_homes": [str(home) for home in self.flink_homes],
@@ -55,11 +56,26 @@ class Settings:
         }
 
 
-def settings_of(value: Mapping[str, Any]) -> Settings:
-    """What `as_json` gave; what is missing has its default."""
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What `as_json` gives; what is missing has its default."""
+
+    port: int = 0
+    flink_homes: tuple[str, ...] = ()
+    jvm_options: tuple[str, ...] = FAST_START
+    back_off: tuple[float, float, float] = (1.0, 60.0, 60.0)
+
+
+def stored_settings(path: Path, name: str) -> Settings:
+    """The settings in this file, the defaults if there is none; LocalError for a damaged file."""
+    way_out = (
+        f"Give them again, as in `kubeflink local up {name} --port 0`;"
+        f" or remove the file, and the defaults hold"
+    )
+    stored = read_typed(path, _Stored, way_out) or _Stored()
     return Settings(
-        port=int(value.get("port", 0)),
-        flink_homes=tuple(map(Path, value.get("flink_homes", ()))),
-        jvm_options=tuple(value.get("jvm_options", FAST_START)),
-        back_off=BackOff(*value.get("back_off", ())),
+        port=stored.port,
+        flink_homes=tuple(map(Path, stored.flink_homes)),
+        jvm_options=stored.jvm_options,
+        back_off=BackOff(*stored.back_off),
     )

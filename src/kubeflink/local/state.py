@@ -17,6 +17,10 @@
 
 The state home is `$XDG_STATE_HOME`, else `~/.local/state`. The lock says whether a server lives:
 the kernel drops it with the process, however that ended, so no stale pid file can lie.
+
+A file that was damaged (all are replaced as a whole, so that takes a bad disk or a careless hand)
+is made anew where that loses nothing: token, certificate, kubeconfig, server.json. The others are
+named with what can be done, and no server starts as if they had been empty.
 """
 
 from __future__ import annotations
@@ -34,11 +38,15 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kubeflink.errors import LocalError, UsageError
 
+T = TypeVar("T")
+
 EPHEMERAL_PREFIX = "demo-"
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{20,}")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -141,12 +149,12 @@ class StateDirectory:
             self.pods.mkdir(exist_ok=True)
 
     def token(self) -> str:
-        """The bearer token of this cluster, made at the first call."""
+        """The bearer token of this cluster, made at the first call; anew if it is damaged."""
         try:
             token = self.token_file.read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
             token = ""
-        if not token:  # An empty one would let everybody in.
+        if not _TOKEN.fullmatch(token):  # An empty one would let everybody in.
             token = secrets.token_urlsafe(24)
             write_file(self.token_file, token + "\n", mode=0o600)
         return token
@@ -282,6 +290,27 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def read_typed(path: Path, kind: type[T], way_out: str) -> T | None:
+    """The file's JSON as a value of this type; None when there is no file.
+
+    LocalError for anything else than such a value, with the way out as its hint.
+    """
+    import msgspec
+
+    try:
+        with disk_errors(path.parent, ignored=(errno.ENOENT, errno.ENOTDIR)):
+            return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise damaged(path, error, way_out) from error
+
+
+def damaged(path: Path, why: object, way_out: str) -> LocalError:
+    """What to raise for a file of the state directory that is not what was written there."""
+    return LocalError(f"The file {path} is damaged: {why}", hint=way_out)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

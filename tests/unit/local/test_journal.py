@@ -62,9 +62,49 @@ def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_named_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "j").write_bytes(b"this is no database" * 100)
-    with pytest.raises(LocalError, match="cannot be used") as failure:
+    with pytest.raises(LocalError, match=f"{tmp_path / 'j'} is damaged") as failure:
         SqliteJournal(tmp_path / "j")
-    assert "kubeflink local down" in str(failure.value)
+    assert f"kubeflink local down {tmp_path.name}" in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "object = '{'",
+        "object = '[]'",
+        "object = X'FF'",
+        "object = '{}'",
+        "name = 'b'",
+        "object = 1",
+    ],
+)
+async def test_an_object_that_cannot_be_read_is_named_and_not_left_out(
+    tmp_path: Path, change: str
+) -> None:
+    journal = SqliteJournal(tmp_path / "j")
+    await ObjectStore(journal=journal).create(objects.CONFIG_MAPS, "default", config_map("a"))
+    with journal._connection as transaction:
+        transaction.execute(f"UPDATE objects SET {change} WHERE kind = 'ConfigMap'")
+
+    with pytest.raises(LocalError, match=r"is damaged: ConfigMap default/\w cannot be read"):
+        journal.load()
+
+    journal.close()
+
+
+async def test_a_database_with_a_hole_is_named(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "j")
+    store = ObjectStore(journal=journal)
+    for number in range(50):
+        big = config_map(f"c{number}") | {"data": {"k": "x" * 1000}}
+        await store.create(objects.CONFIG_MAPS, "default", big)
+    journal.close()
+    content = bytearray((tmp_path / "j").read_bytes())
+    content[8192 : len(content) - 4096] = b"\xaa" * (len(content) - 8192 - 4096)
+    (tmp_path / "j").write_bytes(content)
+
+    with pytest.raises(LocalError, match="is damaged"):
+        SqliteJournal(tmp_path / "j").load()
 
 
 async def test_a_full_disk_refuses_the_write_and_keeps_what_was(tmp_path: Path) -> None:

@@ -41,6 +41,17 @@ def test_a_released_seat_is_forgotten(tmp_path: Path) -> None:
     assert PortBook(tmp_path / "ports").seats() == ["service b"]
 
 
+@pytest.mark.parametrize("content", ["{", "[]", '{"pod a": "b"}'])
+def test_a_damaged_book_is_not_an_empty_one(tmp_path: Path, content: str) -> None:
+    """JobManagers that run on sit on ports of which nobody would know."""
+    (tmp_path / "ports").write_text(content)
+
+    with pytest.raises(LocalError, match="ports is damaged") as failure:
+        PortBook(tmp_path / "ports")
+
+    assert "come back on new ports" in (failure.value.hint or "")
+
+
 def test_no_free_port_is_an_error_that_says_where() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

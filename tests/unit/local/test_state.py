@@ -82,8 +82,8 @@ def test_asking_whether_a_server_lives_does_not_keep_one_from_starting(tmp_path:
             thread.join()
 
 
-@pytest.mark.parametrize("content", ["", "\n", " \n\n"])
-def test_an_empty_token_is_made_anew(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["", "\n", " \n\n", "abc", "x" * 30 + "\0", "\u00e9" * 30])
+def test_a_token_that_is_none_is_made_anew(tmp_path: Path, content: str) -> None:
     directory = StateDirectory(tmp_path / "a")
     directory.create()
     directory.token_file.write_text(content)
