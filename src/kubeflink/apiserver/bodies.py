@@ -52,7 +52,7 @@ def decode_json(body: bytes) -> Any:
     """A JSON value; 400."""
     try:
         return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise statuses.bad_request(
             f"couldn't get version/kind; json parse error: {error}"
         ) from error
@@ -64,7 +64,7 @@ def decode_yaml(body: bytes) -> Any:
         return decode_json(body)
     try:
         return msgspec.yaml.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise statuses.bad_request(f"error decoding YAML: {error}") from error
 
 

@@ -28,6 +28,7 @@ from kubeflink.apiserver.bodies import json_response, read_object
 from kubeflink.apiserver.discovery import Discovery
 from kubeflink.apiserver.faults import Fault, FaultPlan
 from kubeflink.apiserver.handlers import ResourceHandlers
+from kubeflink.apiserver.listener import FIRST_REQUEST_SECONDS, Listener
 from kubeflink.apiserver.paths import Target
 from kubeflink.apiserver.pods import PodBackend, PodHandlers
 from kubeflink.apiserver.proxy import ProxyHandler, ServiceProxy
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _TOKEN_PATH = "/-/"
+_FORMS = ("application/json", "application/merge-patch+json")
 
 
 class ApiServer:
@@ -50,7 +52,8 @@ class ApiServer:
     who such a client is. `registry` says which kinds are served. `port` 0 takes a free one. `tls`
     is a server-side context, None for plain HTTP. `watch_duration` in seconds, lowest and highest.
     With `resources_only` there is nothing but resources: no discovery, no reviews, no health, and
-    no answer at all without the token.
+    no answer at all without the token; and bodies are JSON, in one of the two forms of Flink.
+    `first_request`: seconds that a new connection has for asking something.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class ApiServer:
         tls: ssl.SSLContext | None = None,
         watch_duration: tuple[float, float] = (1800.0, 3600.0),
         resources_only: bool = False,
+        first_request: float = FIRST_REQUEST_SECONDS,
     ) -> None:
         self.store = store
         self._resources_only = resources_only
@@ -82,7 +86,8 @@ class ApiServer:
         self._proxy = ProxyHandler(proxy)
         self._discovery = Discovery(self._registry)
         self._host, self._port, self._tls = host, port, tls
-        self._server: web.Server | None = None
+        self._server: Listener | None = None
+        self._first_request = first_request
         self._runner: web.ServerRunner | None = None
 
     @property
@@ -108,7 +113,12 @@ class ApiServer:
 
     async def start(self) -> None:
         """Listen. `LocalError` when the port is taken."""
-        self._server = web.Server(self._answer, handler_cancellation=True, access_log=None)
+        self._server = Listener(
+            self._answer,
+            first_request=self._first_request,
+            handler_cancellation=True,
+            access_log=None,
+        )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=1.0)
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls)
@@ -156,6 +166,8 @@ class ApiServer:
                 connection.transport.abort()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        assert self._server is not None
+        self._server.heard(request)
         fault = self.faults.strike(request.method, request.raw_path)
         try:
             if fault is not None:
@@ -210,6 +222,7 @@ class ApiServer:
         if target is None:
             raise statuses.no_such_path()
         self._authorize(request, target)
+        _check_form(request)
         return await self._on_target(request, target, fault)
 
     async def _on_target(
@@ -223,7 +236,8 @@ class ApiServer:
             case "exec" | "attach":
                 return await self._pods.refuse_exec(request, target)
             case "proxy":
-                return await self._proxy.handle(request, target)
+                is_lost = fault is not None and fault.drop == "after"
+                return await self._proxy.handle(request, target, answer_is_lost=is_lost)
             case _:
                 return await self._resources.handle(request, target, fault)
 
@@ -283,6 +297,15 @@ async def _invite(request: web.BaseRequest) -> None:
         request.writer.output_size = 0  # the answer itself has not begun
 
 
+def _check_form(request: web.BaseRequest) -> None:
+    """415 for a body in a form that a JobManager does not use: YAML, protobuf, other patches."""
+    if not request.body_exists:
+        return
+    packed = request.headers.get("Content-Encoding", "identity").lower() != "identity"
+    if packed or request.content_type not in _FORMS:
+        raise statuses.failure(415, f"the body must be one of: {', '.join(_FORMS)}")
+
+
 def _cut(request: web.BaseRequest) -> None:
     if request.transport is not None:
         request.transport.abort()
@@ -294,6 +317,8 @@ def _error_response(request: web.BaseRequest, error: ApiStatusError) -> web.Resp
         _cut(request)
         raise ConnectionResetError(error.message)
     response = json_response(error.status, error.code)
+    if error.code == 401:
+        response.force_close()  # a stranger is not to hold a connection
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(error.retry_after)))
     return response

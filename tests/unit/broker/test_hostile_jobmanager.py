@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from kubeflink import objects
+from kubeflink.apiserver.metadata import copy_json
 from kubeflink.broker.process import Broker
 from kubeflink.objects import JsonObject
 from support.broker import (
@@ -295,6 +296,75 @@ async def test_a_hostile_value_reaches_the_container_in_quotes(
 
     (pod,) = (await cluster.pods()).values()
     assert "-Dx='$(evil);evil' " in pod["spec"]["containers"][0]["args"][2]
+
+
+WITHOUT_EFFECT = {
+    "kubernetes.container.image.ref": "evil/miner:latest",
+    "kubernetes.container.image": "evil/miner:latest",
+    "kubernetes.container.image.pull-policy": "Always",
+    "kubernetes.container.image.pull-secrets": "theirs",
+    "kubernetes.taskmanager.service-account": "cluster-admin",
+    "kubernetes.service-account": "cluster-admin",
+    "kubernetes.namespace": "kube-system",
+    "kubernetes.cluster-id": "other",
+    "kubernetes.pod-template-file.taskmanager": "/proc/self/environ",
+    "kubernetes.pod-template-file.default": "/tmp/evil.yaml",
+    "kubernetes.hostnetwork.enabled": "true",
+    "kubernetes.secrets": "database:/etc/database",
+    "kubernetes.env.secretKeyRef": "env:P,secret:database,key:p",
+    "kubernetes.persistent-volume-claims": "database:/var/database",
+    "kubernetes.taskmanager.node-selector": "role:master",
+    "kubernetes.taskmanager.tolerations": "operator:Exists",
+    "kubernetes.taskmanager.annotations": "sidecar.istio.io/inject:true",
+    "kubernetes.taskmanager.labels": "team:other",
+    "kubernetes.taskmanager.entrypoint.args": "; evil",
+    "kubernetes.entry.path": "/bin/sh",
+    "kubernetes.taskmanager.memory.limit-factor": "100",
+    "kubernetes.taskmanager.cpu.limit-factor": "100",
+    "kubernetes.decorator.hadoop-conf-mount.enabled": "true",
+    "containerized.taskmanager.env.LD_PRELOAD": "/tmp/evil.so",
+    "taskmanager.memory.process.size": "512g",
+    "external-resources": "gpu",
+    "high-availability.type": "kubernetes",
+    "security.kerberos.login.keytab": "/etc/shadow",
+    "kubeflink.broker.enabled": "false",
+    "kubeflink.broker.taskmanager.api-access": "true",
+    "kubeflink.broker.limit.pods": "1000000",
+    "kubeflink.broker.self-deletion": "true",
+}
+"""Options that say what a pod is; the pod is built from the cluster's own, whatever these are."""
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+async def test_options_that_say_what_a_pod_is_have_no_effect(
+    flink: JobManager, cluster: RealCluster, place: str
+) -> None:
+    """As `-Dkey=value`, as Flink writes what differs, and as `-D key=value`, as it writes sizes."""
+    await flink.ask(1)
+    plain = copy_json((await cluster.pods())[NAME])
+    await flink.call("DELETE", f"{PODS}/{NAME}")
+    request = flink.request(1)
+    form = "-D{}='{}'" if place == "first" else "-D {}='{}'"
+    words = " ".join(form.format(key, value) for key, value in WITHOUT_EFFECT.items())
+    if place == "first":
+        with_line("kubernetes-taskmanager.sh ", f"kubernetes-taskmanager.sh {words} ")(request)
+    else:
+        with_line("-D taskmanager.cpu.cores", f"{words} -D taskmanager.cpu.cores")(request)
+
+    assert (await flink.call("POST", PODS, request))[0] == 201
+
+    made = copy_json((await cluster.pods())[NAME])
+    for pod in (made, plain):
+        for varying in ("uid", "resourceVersion", "creationTimestamp"):
+            pod["metadata"].pop(varying)
+    arguments = made["spec"]["containers"][0].pop("args")
+    of_plain = plain["spec"]["containers"][0].pop("args")
+    assert made == plain
+    assert arguments[:2] == of_plain[:2]
+    if place == "last":  # sizes that nobody knows are not written again
+        assert arguments == of_plain
+    limits = made["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == plain["spec"]["containers"][0]["resources"]["limits"]
 
 
 async def test_arguments_behind_the_options_are_the_configurations(
