@@ -166,6 +166,14 @@ class ApplicationCluster(FlinkCluster):
         except ClusterNotFoundError:
             logger.debug("cluster %s has gone before it was seen to serve", self.name)
 
+    @asynccontextmanager
+    async def ends(self) -> AsyncIterator[LastWords]:
+        """Listens to the JobManager's log, which tells at its end how the application went."""
+        from kubeflink.cluster import ending
+
+        async with ending.last_words(self, self._client) as told:
+            yield told
+
     async def wait(
         self,
         *,
@@ -176,14 +184,6 @@ class ApplicationCluster(FlinkCluster):
         on_trouble: Callable[[Diagnosis], None] | None = None,
     ) -> JobOutcome:
         """Waits until the program has ended, and returns how.
-
-    @asynccontextmanager
-    async def ends(self) -> AsyncIterator[LastWords]:
-        """Listens to the JobManager's log, which tells at its end how the application went."""
-        from kubeflink.cluster import ending
-
-        async with ending.last_words(self, self._client) as told:
-            yield told
 
         Begin soon after `deploy`: what happened before is gone if the cluster is. Raises
         JobFailedError if it did not succeed and `check` is set, or if how it ended cannot be known;
