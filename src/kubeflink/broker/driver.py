@@ -226,7 +226,8 @@ class WorkerDriver:
     # Making a pod
 
     async def _create(self, name: str, pod: JsonObject, pause: float) -> JsonObject:
-        await asyncio.sleep(pause)
+        if pause:
+            await asyncio.sleep(pause)
         backoff = Backoff(self._timing.retry_first, 3.0)
         while True:
             try:

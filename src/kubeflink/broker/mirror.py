@@ -110,12 +110,12 @@ class Mirror:
 
     def enter(self, obj: JsonObject) -> None:
         """An object is there, or has changed."""
-        if not self._is_own(obj):
-            return
         name = objects.name_of(obj)
         known = self._objects.get(name)
         if known is not None and version_of(known) >= version_of(obj):
             return  # what we know is newer: we made or changed it ourselves
+        if not self._is_own(obj):
+            return
         self._objects[name] = obj
         self.history.record(obj)
         self._tell(obj, gone=False)

@@ -39,8 +39,10 @@ MAXIMUM_OPTIONS = 1000
 
 _KEY = re.compile(r"[\w.$<>/-]{1,256}", re.ASCII)
 _BYTES = re.compile(r"([0-9]{1,18})b", re.ASCII)
+_CORES = re.compile(r"[0-9]{1,9}(\.[0-9]{1,17})?(E-?[0-9]{1,2})?", re.ASCII)
 _INDEX = r"[1-9][0-9]{0,8}"
-_PLAIN_WORD = re.compile(r"(?:[^ \t\r\n']|'[^']*')+")
+_NUMBER = re.compile(_INDEX, re.ASCII)
+_PLAIN_WORD = re.compile(r"(?:[^ \t\r\n']++|'[^']*+')++")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 _MEMORY = (
@@ -164,7 +166,7 @@ class Policy:
         for key, value in (*properties.items(), *sizes.items()):
             if not _KEY.fullmatch(key):
                 raise refusal(name, f"it has an option with the name {_shown(key)}")
-            if _UNPRINTABLE.search(value):
+            if not value.isprintable() and _UNPRINTABLE.search(value):
                 raise refusal(name, f"its option {key} has a control character in it")
         return properties, sizes
 
@@ -228,7 +230,7 @@ def split_line(line: str) -> list[str]:
     if '"' not in line and "\\" not in line and "#" not in line:
         if line.count("'") % 2:
             return []
-        return [match[0].replace("'", "") for match in _PLAIN_WORD.finditer(line)]
+        return [word.replace("'", "") for word in _PLAIN_WORD.findall(line)]
     try:
         return shlex.split(line)
     except ValueError:
@@ -256,7 +258,7 @@ def left_out(asked: Any, built: Any, path: str = "") -> Iterator[str]:
 
     The command line is left aside: it is written anew.
     """
-    if path.endswith(".args"):
+    if asked == built or path.endswith(".args"):
         return
     if isinstance(asked, dict) and isinstance(built, dict):
         for key, value in asked.items():
@@ -266,7 +268,7 @@ def left_out(asked: Any, built: Any, path: str = "") -> Iterator[str]:
         for number, each in enumerate(asked):
             identity = _identity(each, number)
             yield from left_out(each, theirs.get(identity), f"{path}[{identity}]")
-    elif asked != built and asked not in (None, "", [], {}):
+    elif asked not in (None, "", [], {}):
         yield path
 
 
@@ -292,13 +294,13 @@ def _bytes(name: str, sizes: Mapping[str, str], key: str) -> int:
 
 def _count(name: str, sizes: Mapping[str, str], key: str) -> int:
     text = sizes.get(key, "")
-    if not re.fullmatch(r"[1-9][0-9]{0,8}", text, re.ASCII):
+    if not _NUMBER.fullmatch(text):
         raise refusal(name, f"its {key} is {_shown(sizes.get(key))}, not a number")
     return int(text)
 
 
 def _cores(name: str, text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,17})?(E-?[0-9]{1,2})?", text, re.ASCII):
+    if not _CORES.fullmatch(text):
         raise refusal(name, f"its {taskmanager.CPU_CORES.key} is {_shown(text)}, not a number")
     cores = float(text)
     if cores < 0:

@@ -90,6 +90,7 @@ async def _serve(
     write_kubeconfig: Path | None,
 ) -> None:
     from kubeflink.broker.blueprint import read_blueprint, read_files
+    from kubeflink.broker.connections import AiohttpConnections
     from kubeflink.broker.process import ONE_ATTEMPT, Broker, listening_from
     from kubeflink.kube import KubeClient
 
@@ -98,6 +99,7 @@ async def _serve(
         context=connection.context,
         namespace=connection.namespace,
         limits=ONE_ATTEMPT,
+        connections=AiohttpConnections,
     )
     for notice in client.access.notices:
         console.say(notice)

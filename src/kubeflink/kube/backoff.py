@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+_SHARED = random.Random()
+
 
 @dataclass(slots=True)
 class Backoff:
@@ -15,7 +17,7 @@ class Backoff:
 
     first: float = 0.25
     longest: float = 10.0
-    source: random.Random = field(default_factory=random.Random, repr=False)
+    source: random.Random = field(default=_SHARED, repr=False)
     _next: float = field(default=0.0, init=False)
 
     def pause(self, at_least: float | None = None) -> float:

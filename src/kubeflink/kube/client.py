@@ -43,7 +43,7 @@ from kubeflink.objects import JsonObject, Resource
 if TYPE_CHECKING:
     import httpx2
 
-    from kubeflink.kube.connection import ClusterTransport
+    from kubeflink.kube.connection import ClusterTransport, OpenConnections
 
 PAGE = 500
 """Objects per page of a list, as kubectl has it."""
@@ -102,13 +102,16 @@ class KubeClient:
         user_agent: str | None = None,
         environ: Mapping[str, str] = os.environ,
         limits: Limits = DEFAULT_LIMITS,
+        connections: OpenConnections | None = None,
     ) -> KubeClient:
         """Make a client for the access that kubectl would use. No request is sent.
 
-        Raises `KubeconfigError`.
+        `connections` are others than httpx2's own. Raises `KubeconfigError`.
         """
         access = load(kubeconfig, context, namespace=namespace, environ=environ)
-        return cls.of(access, user_agent=user_agent, environ=environ, limits=limits)
+        return cls.of(
+            access, user_agent=user_agent, environ=environ, limits=limits, connections=connections
+        )
 
     @classmethod
     def of(
@@ -118,6 +121,7 @@ class KubeClient:
         user_agent: str | None = None,
         environ: Mapping[str, str] = os.environ,
         limits: Limits = DEFAULT_LIMITS,
+        connections: OpenConnections | None = None,
     ) -> KubeClient:
         """Make a client for an access that is known already."""
         from kubeflink import __version__
@@ -126,7 +130,9 @@ class KubeClient:
         proxy = proxy_for(access.server, access.proxy_url, environ)
         access = replace(access, proxy_url=proxy)
         agent = user_agent or f"kubeflink/{__version__}"
-        client, transport = open_client(access, user_agent=agent, environ=environ)
+        client, transport = open_client(
+            access, user_agent=agent, environ=environ, connections=connections
+        )
         return cls(access, Exchange(client, access, limits), transport)
 
     @property

@@ -16,24 +16,29 @@ response has been read.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.kubeconfig import SingleConfig
 from lightkube.config.models import Cluster, Context
-from lightkube.core.generic_client import GenericAsyncClient
+from lightkube.core.generic_client import BasicRequest, GenericAsyncClient
 
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import ClientCertificate, ClusterAccess, ServerTls
 from kubeflink.kube.credentials import Credential, CredentialSource, source_of
 from kubeflink.kube.entries import impersonation_headers
+
+logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
@@ -42,22 +47,76 @@ READ_TIMEOUT = 60.0
 KEEP_ALIVE = 30.0
 """Seconds that an idle connection is kept."""
 
+OpenConnections = Callable[[ssl.SSLContext], httpx2.AsyncBaseTransport]
+"""Gives a transport with connections of its own, all with this TLS context."""
+
 
 def open_client(
-    access: ClusterAccess, *, user_agent: str, environ: Mapping[str, str]
+    access: ClusterAccess,
+    *,
+    user_agent: str,
+    environ: Mapping[str, str],
+    connections: OpenConnections | None = None,
 ) -> tuple[Any, ClusterTransport]:
     """lightkube's client over our transport. Nothing is sent. Raises `KubeconfigError`.
 
-    A proxy is one that `access` names; the environment is for the credentials alone.
+    A proxy is one that `access` names; the environment is for the credentials alone. `connections`
+    take the place of httpx2's own where there is no proxy.
     """
-    transport = ClusterTransport(access, environ=environ)
+    transport = ClusterTransport(access, environ=environ, connections=connections)
     config = SingleConfig(
         context_name=access.context or "default",
         context=Context(cluster=access.cluster_name or "default", namespace=access.namespace),
         cluster=Cluster(server=access.server),
     )
     parameters = _Connection(transport=transport, user_agent=user_agent)
-    return GenericAsyncClient(parameters, config), transport
+    return _Client(parameters, config, transport), transport
+
+
+class _Client(GenericAsyncClient):
+    """lightkube's client without what costs time and is of no use towards an API server.
+
+    A URL is put together once for each path: to parse one takes longer than all else that is done
+    to a request before it is sent. And requests go straight to the transport, not through the flows
+    for redirects, cookies and other kinds of authentication than ours.
+    """
+
+    def __init__(
+        self, parameters: _Connection, config: SingleConfig, transport: ClusterTransport
+    ) -> None:
+        super().__init__(parameters, config)
+        self._transport = transport
+        self._common_headers = self._client.headers.multi_items()
+        self._url = lru_cache(maxsize=128)(self._absolute)
+
+    async def send(self, req: httpx2.Request, stream: bool = False) -> httpx2.Response:
+        response = await self._transport.handle_async_request(req)
+        response.request = req
+        logger.debug("%s %s: %d", req.method, req.url, response.status_code)
+        if not stream:
+            try:
+                await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+        return response
+
+    def build_adapter_request(self, br: BasicRequest) -> httpx2.Request:
+        url = self._url(br.url)
+        if br.params:
+            url = url.copy_with(params=br.params)
+        body = None if br.data is None else msgspec.json.encode(br.data)
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        return httpx2.Request(
+            br.method,
+            url,
+            headers=[*self._common_headers, *{**kind, **(br.headers or {})}.items()],
+            content=body,
+            extensions={"timeout": (br.timeout or self._client.timeout).as_dict()},
+        )
+
+    def _absolute(self, path: str) -> httpx2.URL:
+        return self._client.build_request("GET", path).url
 
 
 class _Connection(ConnectionParams):
@@ -84,8 +143,15 @@ class _Connection(ConnectionParams):
 class ClusterTransport(httpx2.AsyncBaseTransport):
     """Sends requests to one API server as one account."""
 
-    def __init__(self, access: ClusterAccess, *, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        access: ClusterAccess,
+        *,
+        environ: Mapping[str, str],
+        connections: OpenConnections | None = None,
+    ) -> None:
         self._access = access
+        self._connections = connections if access.proxy_url is None else None
         self.credentials: CredentialSource = source_of(access.credentials, environ)
         impersonation = access.credentials.impersonation
         self._extra_headers = impersonation_headers(impersonation) if impersonation else []
@@ -126,22 +192,30 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
         return await self._pool.send(request)
 
     def _open_pool(self, credential: Credential) -> _Pool:
-        try:
-            transport = httpx2.AsyncHTTPTransport(
-                verify=tls_context(self._access, credential),
-                trust_env=False,
-                # No limit on connections: each watch holds one, and a request that waits silently
-                # for one of them to end would wait for ever.
-                limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE, max_keepalive_connections=20),
-                proxy=self._access.proxy_url,
-                socket_options=list(_keep_alive_options()),
-            )
-        except ImportError as error:
-            raise KubeconfigError(
-                "The way to the API server is a SOCKS proxy, for which a package is missing",
-                hint="Install it with: pip install socksio",
-            ) from error
+        tls = tls_context(self._access, credential)
+        if self._connections is not None:
+            transport = self._connections(tls)
+        else:
+            transport = _httpx_connections(tls, self._access.proxy_url)
         return _Pool(transport, (credential.certificate, credential.key))
+
+
+def _httpx_connections(tls: ssl.SSLContext, proxy: str | None) -> httpx2.AsyncBaseTransport:
+    try:
+        return httpx2.AsyncHTTPTransport(
+            verify=tls,
+            trust_env=False,
+            # No limit on connections: each watch holds one, and a request that waits silently
+            # for one of them to end would wait for ever.
+            limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE, max_keepalive_connections=20),
+            proxy=proxy,
+            socket_options=list(socket_options()),
+        )
+    except ImportError as error:
+        raise KubeconfigError(
+            "The way to the API server is a SOCKS proxy, for which a package is missing",
+            hint="Install it with: pip install socksio",
+        ) from error
 
 
 def _impersonates(header: tuple[str, str]) -> bool:
@@ -152,7 +226,7 @@ class _Pool:
     """The connections that show one client certificate, and the responses still being read."""
 
     def __init__(
-        self, transport: httpx2.AsyncHTTPTransport, certificate: tuple[str | None, str | None]
+        self, transport: httpx2.AsyncBaseTransport, certificate: tuple[str | None, str | None]
     ) -> None:
         self.transport = transport
         self.certificate = certificate
@@ -166,6 +240,9 @@ class _Pool:
         except BaseException:
             await self.finish_one()
             raise
+        if response.is_closed:  # it has been read already
+            await self.finish_one()
+            return response
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _CountedStream(response.stream, self)
         return response
@@ -282,8 +359,10 @@ def _reason(error: Exception) -> str:
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
-def _keep_alive_options() -> Iterator[tuple[int, int, int]]:
-    """Probes that find a dead peer within about 45 s, where the system can be told so."""
+def socket_options() -> Iterator[tuple[int, int, int]]:
+    """For each connection: no delay of small writes, and probes that find a dead peer within about
+    45 s, where the system can be told so.
+    """
     yield (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     idle = getattr(socket, "TCP_KEEPIDLE", getattr(socket, "TCP_KEEPALIVE", None))
     for option, value in (

@@ -92,6 +92,7 @@ class Exchange:
         self.wall_clock = wall_clock
         self._answered = False
         self._outage = Outage(f"the API server {access.server}")
+        self._date = ""
         self._offset = 0.0
         """Seconds by which the server's clock is ahead of ours, from its last `Date` header."""
 
@@ -156,8 +157,12 @@ class Exchange:
     def heard(self, response: httpx2.Response) -> None:
         """Note that the server has answered, and what time it has."""
         self._answered = True
+        told = response.headers.get("Date", "")
+        if told == self._date:
+            return  # most answers come within the same second as another one
+        self._date = told
         try:
-            date = parsedate_to_datetime(response.headers.get("Date", ""))
+            date = parsedate_to_datetime(told)
         except ValueError:
             return
         self._offset = date.timestamp() - self.wall_clock()
