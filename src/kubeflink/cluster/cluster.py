@@ -174,11 +174,6 @@ class FlinkCluster:
             return False
         return self.uid in (None, objects.uid_of(found))
 
-    async def recovers_jobs(self) -> bool:
-        """False where there is no high availability for certain: a JobManager forgets all jobs.
-
-        It is seen by the internal Service, which Flink makes for clusters without it only.
-        """
     async def may_exist(self) -> bool:
         """False only if it is proven that the cluster has gone: an API server has to say so."""
         try:
@@ -205,6 +200,11 @@ class FlinkCluster:
                 f"The Flink cluster {self.name} in namespace {self.namespace} has gone away"
             )
 
+    async def recovers_jobs(self) -> bool:
+        """False where there is no high availability for certain: a JobManager forgets all jobs.
+
+        It is seen by the internal Service, which Flink makes for clusters without it only.
+        """
         try:
             name = names.internal_service_name(self.name)
             await self._client.get(SERVICES, name, self.namespace)
