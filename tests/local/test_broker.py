@@ -7,8 +7,6 @@ How every kind of cluster stands the death of its JobManager in broker mode is s
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,10 +25,9 @@ from support.embedded import (
     SMALL_SESSION,
     embedded_cluster,
     eventually,
-    main_process,
     pod_log,
 )
-from support.failover import CountingJob, kill, pods_of
+from support.failover import CountingJob, kill, kill_broker, pods_of
 from support.flink_jars import flink_jars
 from support.shell import Shell
 
@@ -69,12 +66,6 @@ async def broker_pod(client: KubeClient) -> JsonObject | None:
     return running[0] if running else None
 
 
-async def kill_broker(client: KubeClient) -> None:
-    """`kill -9`; its pod starts it again."""
-    pod = await eventually(lambda: broker_pod(client), "a broker runs")
-    os.kill(main_process(pod, "broker"), signal.SIGKILL)
-
-
 async def workers(client: KubeClient) -> dict[str, JsonObject]:
     return await pods_of(client, "demo", "taskmanager")
 
@@ -102,14 +93,14 @@ async def test_a_job_gets_its_workers_and_loses_them_again(version: str, tmp_pat
 
             # Killed while nothing is to be done: the job does not even notice.
             before = await workers(client)
-            await kill_broker(client)
+            await kill_broker(client, "demo")
             await eventually(lambda: rows(counting, 120), "more output")
             assert (await workers(client)).keys() == before.keys()
 
             # Killed while a TaskManager has to be replaced.
             (worker,) = before.values()
             kill(worker)
-            await kill_broker(client)
+            await kill_broker(client, "demo")
             await waiting
             counting.check()
 
@@ -160,7 +151,7 @@ async def test_high_availability_through_the_broker(tmp_path: Path) -> None:
         (jobmanager,) = (await pods_of(client, "demo", "jobmanager")).values()
 
         kill(jobmanager)
-        await kill_broker(client)
+        await kill_broker(client, "demo")
 
         assert (await waiting).succeeded
         counting.check()

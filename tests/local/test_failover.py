@@ -29,11 +29,21 @@ from kubeflink.errors import JobFailedError, KubeflinkError
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.portforward import PortForward
 from kubeflink.local.cluster import EmbeddedCluster
+from kubeflink.local.settings import BackOff, Settings
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
-from support.failover import CountingJob, check_rows, kill, leader_of, pods_of, target_ports
+from support.failover import (
+    CountingJob,
+    check_rows,
+    kill,
+    kill_broker,
+    leader_of,
+    pods_of,
+    target_ports,
+)
 from support.failover_table import TABLE, Fate, Ports, Row, Workers
+from support.flink_jars import flink_jars
 
 pytestmark = [
     pytest.mark.flink,
@@ -41,12 +51,22 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
+NEWEST, OLDER = "2.3.0", "1.20.5"
+"""The Flink versions that run: the newest of each major version."""
+
 _ELECTION = "high-availability.kubernetes.leader-election"
 QUICK_LEASE = {
     f"{_ELECTION}.lease-duration": "3s",
     f"{_ELECTION}.renew-deadline": "2s",
     f"{_ELECTION}.retry-period": "500ms",
 }
+CALM_LEASE = {
+    f"{_ELECTION}.lease-duration": "15s",
+    f"{_ELECTION}.renew-deadline": "12s",
+    f"{_ELECTION}.retry-period": "1s",
+}
+"""For a JobManager that is to keep its lead while its machine is busy, or its broker is started
+again. It costs nothing where the next one has to start first."""
 LONG_LEASE = {
     f"{_ELECTION}.lease-duration": "120s",
     f"{_ELECTION}.renew-deadline": "100s",
@@ -70,7 +90,9 @@ _OPTION = {"session": "session", "application": "app"}
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
+    homes = (flink_jars(OLDER),)
+    settings = Settings(back_off=BackOff(initial=0.5, maximum=4.0), flink_homes=homes)
+    async with embedded_cluster(settings=settings) as kubernetes:
         yield kubernetes
 
 
@@ -90,12 +112,13 @@ def ha_options(directory: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def session(
-    kubernetes: EmbeddedCluster, name: str, options: dict[str, str]
+    kubernetes: EmbeddedCluster, name: str, options: dict[str, str], version: str = NEWEST
 ) -> AsyncIterator[SessionCluster]:
     """A session that is stopped at the end, with all its data; nothing of it is left then."""
     cluster = await SessionCluster.deploy(
         name,
         options={**SMALL_SESSION, **options},
+        flink_version=version,
         kubeconfig=kubernetes.kubeconfig,
         timeout=JVM_SECONDS,
     )
@@ -169,6 +192,27 @@ class Run:
         self.services = await services_of(self.client, self.row.name)
         self.workers = await workers_of(self.client, self.row.name)
 
+    async def kill_others(self) -> None:
+        """Kill the broker, and then the TaskManager together with the broker, and go on."""
+        before = len(self.counting.committed())
+        await kill_broker(self.client, self.row.name)
+        await eventually(
+            lambda: has_rows(self.counting, before + 50), "the job goes on without a broker"
+        )
+        assert await workers_of(self.client, self.row.name) == self.workers
+
+        for pod in (await pods_of(self.client, self.row.name, "taskmanager")).values():
+            kill(pod)
+        await kill_broker(self.client, self.row.name)
+        await eventually(lambda: was_restored(self.job), "the job is restored after the loss")
+        await eventually(lambda: is_running(self.job), "the job runs on another TaskManager")
+        before = len(self.counting.committed())
+        await eventually(lambda: has_rows(self.counting, before), "it makes progress there")
+        lost = self.workers
+        await self.look()
+        assert len(self.workers) == len(lost)
+        assert not self.workers.keys() & lost.keys()
+
     async def kill_jobmanager(self) -> None:
         (pod,) = (await pods_of(self.client, self.row.name, "jobmanager")).values()
         kill(pod)
@@ -189,26 +233,35 @@ async def workers_of(client: KubeClient, cluster_id: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def running(
-    row: Row, kubernetes: EmbeddedCluster, directory: Path, *, broker: bool = False
+    row: Row,
+    kubernetes: EmbeddedCluster,
+    directory: Path,
+    *,
+    broker: bool = False,
+    version: str = NEWEST,
 ) -> AsyncIterator[Run]:
     """The cluster of a row, when its job has made some progress and is waited for."""
-    options = {**QUICK_HEARTBEAT, **QUICK_LOSS, "kubeflink.broker.enabled": str(broker).lower()}
+    options = {"kubeflink.broker.enabled": str(broker).lower()}
     if row.host_network:
         options["kubernetes.hostnetwork.enabled"] = "true"
     if row.high_availability:
-        options |= {**ha_options(directory), **QUICK_LEASE, **PATIENCE_WITH_WORKERS}
+        options |= {**ha_options(directory), **CALM_LEASE, **PATIENCE_WITH_WORKERS}
+    else:
+        # TaskManagers learn by their heartbeat that a JobManager is gone. With high availability
+        # they are told; there a late heartbeat would only have them replaced.
+        options |= {**QUICK_HEARTBEAT, **QUICK_LOSS}
     counting = CountingJob(directory / "output", total=1000, rate=50)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(kubernetes.client())
         cluster: FlinkCluster
         if row.kind == "session":
-            made = await stack.enter_async_context(session(kubernetes, row.name, options))
+            made = await stack.enter_async_context(session(kubernetes, row.name, options, version))
             job = await made.submit_sql(counting.script)
             waiting = asyncio.create_task(job.wait(timeout=JVM_SECONDS, check=False))
             cluster = made
         else:
             app = await stack.enter_async_context(
-                application(kubernetes, row.name, options, counting)
+                application(kubernetes, row.name, options, counting, version)
             )
             job = await eventually(lambda: _first_job(app), "the application's job")
             waiting = asyncio.create_task(app.wait(timeout=JVM_SECONDS, check=False))
@@ -225,7 +278,11 @@ async def running(
 
 @asynccontextmanager
 async def application(
-    kubernetes: EmbeddedCluster, name: str, options: dict[str, str], counting: CountingJob
+    kubernetes: EmbeddedCluster,
+    name: str,
+    options: dict[str, str],
+    counting: CountingJob,
+    version: str = NEWEST,
 ) -> AsyncIterator[ApplicationCluster]:
     """An application that takes itself away at its end."""
     app = await ApplicationCluster.deploy(
@@ -234,6 +291,7 @@ async def application(
         entry_class=runner.MAIN_CLASS,
         args=runnable_script(counting.script),
         options={**SMALL_SESSION, **options},
+        flink_version=version,
         kubeconfig=kubernetes.kubeconfig,
     )
     async with app:
@@ -264,32 +322,57 @@ async def _first_job(cluster: FlinkCluster) -> Job | None:
     return cluster.job(jobs[0].id) if jobs else None
 
 
-@pytest.mark.parametrize("broker", [False, True], ids=["alone", "with-broker"])
+def version_of(row: Row, turn: int) -> str:
+    """The version by which a row with a broker is proved in a turn.
+
+    In each turn both versions run a session and an application, with and without high
+    availability, and with and without host network; in two turns they run all there is.
+    """
+    odd = (row.kind == "session") ^ row.host_network ^ row.high_availability
+    return (NEWEST, OLDER)[odd ^ (turn > 1)]
+
+
+TURNS = [1, 2] if os.environ.get("KUBEFLINK_ALL_FAILOVERS") else [1]
+
+
+@pytest.mark.parametrize(
+    "turn", [0, *TURNS], ids=lambda turn: f"broker-{turn}" if turn else "alone"
+)
 @pytest.mark.parametrize("high_availability", [False, True], ids=["no-ha", "ha"])
 @pytest.mark.parametrize("host_network", [False, True], ids=["pod-network", "host-network"])
 async def test_the_jobmanager_is_killed(
     host_network: bool,
     high_availability: bool,
-    broker: bool,
+    turn: int,
     kubernetes: EmbeddedCluster,
     tmp_path: Path,
 ) -> None:
     """The rows of the table, a session and an application side by side.
 
-    A broker, which lives through it, changes nothing about the outcome.
+    A broker changes nothing about the outcome. It is killed before, and so is a TaskManager.
     """
     wanted = (host_network, high_availability)
     rows = [row for row in TABLE if (row.host_network, row.high_availability) == wanted]
     assert {row.kind for row in rows} == {"session", "application"}
     async with asyncio.TaskGroup() as group:
         for row in rows:
-            proof = prove(row, kubernetes, tmp_path / row.name, broker=broker)
+            version = version_of(row, turn) if turn else NEWEST
+            proof = prove(row, kubernetes, tmp_path / row.name, broker=bool(turn), version=version)
             group.create_task(proof, name=row.name)
 
 
-async def prove(row: Row, kubernetes: EmbeddedCluster, directory: Path, *, broker: bool) -> None:
+async def prove(
+    row: Row,
+    kubernetes: EmbeddedCluster,
+    directory: Path,
+    *,
+    broker: bool,
+    version: str = NEWEST,
+) -> None:
     """Do what the row is about, and look whether it is as the row says."""
-    async with running(row, kubernetes, directory, broker=broker) as run:
+    async with running(row, kubernetes, directory, broker=broker, version=version) as run:
+        if broker:
+            await run.kill_others()
         rest = PortForward(run.client, "rest", service=f"{row.name}-rest", patience=60.0)
         async with rest, asyncio.TaskGroup() as calls:
             assert await overview_by(rest)

@@ -20,7 +20,7 @@ from kubeflink.kube.client import KubeClient
 from kubeflink.local.sockets import listening_ports
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
-from support.embedded import main_process
+from support.embedded import eventually, main_process
 
 _KEYS = 3
 
@@ -106,6 +106,17 @@ async def pods_of(client: KubeClient, cluster_id: str, component: str) -> dict[s
 def kill(pod: JsonObject) -> None:
     """`kill -9` of the pod's JVM."""
     os.kill(main_process(pod), signal.SIGKILL)
+
+
+async def kill_broker(client: KubeClient, cluster_id: str) -> None:
+    """`kill -9` of a cluster's broker; its pod starts it again."""
+
+    async def running() -> JsonObject | None:
+        pods = (await client.list(objects.PODS, labels=names.broker_labels(cluster_id))).items
+        return next((pod for pod in pods if pod["status"].get("phase") == "Running"), None)
+
+    pod = await eventually(running, "a broker runs")
+    os.kill(main_process(pod, "broker"), signal.SIGKILL)
 
 
 async def leader_of(client: KubeClient, cluster_id: str) -> JsonObject:
