@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from support.flink_jars import JUDGES, JarsMissingError
+
 if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 settings.register_profile("stable", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, database=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
-
-JUDGES = ("2.3.0", "1.20.5")
-"""The Flink versions that are asked themselves: the newest of each major version."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -45,7 +44,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", params=JUDGES)
 def flink_judge(request: pytest.FixtureRequest) -> Iterator[FlinkJudge]:
     """Real Flink, one version after the other; its configuration files are gone with it."""
-    from support.flink_jars import JarsMissingError
     from support.judge import FlinkJudge
 
     try:

@@ -32,9 +32,17 @@ from kubeflink.config.units import format_memory, parse_duration, parse_memory
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.config.yaml import load_core
 from kubeflink.errors import ConfigurationError
+from support.flink_jars import JUDGES
 from support.judge import FlinkJudge, Refusal
 
 pytestmark = pytest.mark.flink
+
+WITH_OLD_FILE = [
+    each for each in JUDGES if FlinkVersion.parse(each).accepts_legacy_configuration_file
+]
+"""The judges that read a flink-conf.yaml."""
+
+with_old_file = pytest.mark.parametrize("flink_judge", WITH_OLD_FILE, indirect=True)
 
 EXAMPLES = 200
 SHIPPED = 600
@@ -191,13 +199,15 @@ WELL_FORMED = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("flat", [False, True], ids=["config.yaml", "flink-conf.yaml"])
+@pytest.mark.parametrize(
+    ("flink_judge", "flat"),
+    [*((each, False) for each in JUDGES), *((each, True) for each in WITH_OLD_FILE)],
+    indirect=["flink_judge"],
+)
 @pytest.mark.parametrize(("name", "kind"), [("list", STRINGS), ("map", MAP), ("maps", MAPS)])
 def test_lists_and_maps_are_read_alike(
     flink_judge: FlinkJudge, name: str, kind: Kind[Any], flat: bool
 ) -> None:
-    if flat and not reading(flink_judge).version.accepts_legacy_configuration_file:
-        pytest.skip("this version has no flink-conf.yaml")
     outcomes: Counter[bool] = Counter()
 
     @settings(max_examples=2 * EXAMPLES)
@@ -399,10 +409,8 @@ def test_flink_would_ship_the_same(flink_judge: FlinkJudge, tmp_path: Path) -> N
     agree()
 
 
+@with_old_file
 def test_flink_would_ship_the_same_lines(flink_judge: FlinkJudge) -> None:
-    if not reading(flink_judge).version.accepts_legacy_configuration_file:
-        pytest.skip("this version has no flink-conf.yaml")
-
     @settings(max_examples=EXAMPLES)
     @given(st.dictionaries(KEYS, st.text("ab: '\";,=", max_size=8), max_size=4))
     def agree(dynamic: dict[str, str]) -> None:
@@ -420,9 +428,8 @@ def test_flink_would_ship_the_same_lines(flink_judge: FlinkJudge) -> None:
     agree()
 
 
+@with_old_file
 def test_the_old_file_is_read_alike(flink_judge: FlinkJudge, tmp_path: Path) -> None:
-    if not reading(flink_judge).version.accepts_legacy_configuration_file:
-        pytest.skip("this version has no flink-conf.yaml")
     lines = st.text("ab: #'\"\t.\u00a0\x0c", max_size=12)
 
     @settings(max_examples=EXAMPLES)

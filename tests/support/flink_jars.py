@@ -20,6 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+JUDGES = ("2.3.0", "1.20.5")
+"""The Flink versions that are asked themselves: the newest of each major version."""
+
 INSTALL_TIMEOUT = 1200.0
 """Seconds for pip to fetch and unpack some 230 MB."""
 

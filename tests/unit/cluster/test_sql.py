@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import zipfile
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubeflink.cluster import runner
 from kubeflink.cluster.sql import Statement, runnable_script, split_script
 from kubeflink.errors import UsageError
 
@@ -73,16 +69,6 @@ def test_a_table_made_from_a_query_is_a_job_too() -> None:
     script = "CREATE TABLE t WITH ('connector' = 'blackhole') AS SELECT a FROM s"
 
     assert runnable_script(script) == [script]
-
-
-def test_the_runner_jar_was_built_from_the_sources_beside_it() -> None:
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in runner.sources())).hexdigest()
-    with zipfile.ZipFile(runner.jar()) as jar:
-        manifest = jar.read("META-INF/MANIFEST.MF").decode()
-        names = jar.namelist()
-
-    assert f"Source-Digest: {digest}" in manifest, "run scripts/build-jars"
-    assert f"{runner.MAIN_CLASS.replace('.', '/')}.class" in names
 
 
 def test_words_of_statement_sets_inside_of_statements_stay() -> None:

@@ -16,8 +16,3 @@ MAIN_CLASS = "kubeflink.runner.SqlRunner"
 def jar() -> Path:
     """The jar's path on this machine."""
     return Path(__file__).with_name("kubeflink-runner.jar")
-
-
-def sources() -> list[Path]:
-    """The Java sources the jar was built from."""
-    return sorted(Path(__file__).parent.glob("*.java"))
