@@ -1,37 +1,35 @@
-"""A broker as a process of its own, killed again and again by the system."""
+"""A broker as a process of its own, killed by the system: at random, and at every step.
+
+Each step of a worker's life is a test of its own. All of them share one cluster, whose broker is
+killed at that step and started again; the JobManager repeats what was not answered.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
-import signal
-import socket
-import ssl
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import aiohttp
 import pytest
+import pytest_asyncio
 
 from kubeflink import objects
-from kubeflink.broker.process import write_credentials
-from kubeflink.objects import JsonObject
-from kubeflink.spec.broker import make_credentials
-from support.broker import (
-    PODS,
-    SELECTOR,
-    RealCluster,
-    cluster_spec,
-    kubeconfig,
-    real_cluster,
-    running_broker,
-    until,
-    worker_request,
+from kubeflink.apiserver.deletion import DeleteOptions
+from kubeflink.apiserver.faults import Fault
+from support.broker import PODS, RealCluster, cluster_spec, real_cluster, until
+from support.broker_process import (
+    PersistentJobManager,
+    broker_process,
+    free_port,
+    listens,
+    persistent_jobmanager,
 )
+
+NOW = DeleteOptions(grace_period=0)
+SCHEDULED = [{"type": "PodScheduled", "status": "True"}]
 
 
 @pytest.fixture
@@ -40,95 +38,19 @@ async def cluster() -> AsyncIterator[RealCluster]:
         yield cluster
 
 
-@asynccontextmanager
-async def broker_process(
-    cluster: RealCluster, directory: Path, port: int
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "kubeflink", "broker", "demo"),
-        *("--kubeconfig", str(kubeconfig(cluster.server, directory))),
-        *("--port", str(port), "--metrics-port", "0"),
-        *("--credentials", str(directory / "credentials")),
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            os.kill(process.pid, signal.SIGKILL)
-        await process.wait()
-
-
-class PersistentJobManager:
-    """Repeats each request until it is answered, and follows the watch, as a JobManager does."""
-
-    def __init__(self, session: aiohttp.ClientSession, url: str, template: JsonObject) -> None:
-        self._session = session
-        self._url = url
-        self._template = json.dumps(template)
-        self.known: dict[str, str] = {}
-        self.version = "0"
-
-    async def call(self, method: str, path: str, body: str | None = None) -> int:
-        async with asyncio.timeout(120):
-            while True:
-                try:
-                    async with self._session.request(
-                        method, f"{self._url}{path}", data=body
-                    ) as answer:
-                        await answer.read()
-                        if answer.status < 500:
-                            return answer.status
-                except aiohttp.ClientError:
-                    pass
-                await asyncio.sleep(0.1)
-
-    async def ask(self, index: int) -> int:
-        body = self._template.replace("demo-taskmanager-1-1", f"demo-taskmanager-1-{index}")
-        return await self.call("POST", PODS, body)
-
-    async def follow(self) -> None:
-        while True:
-            query = f"{SELECTOR}&resourceVersion={self.version}&watch=true"
-            try:
-                async with self._session.ws_connect(f"{self._url}{PODS}?{query}") as socket:
-                    async for message in socket:
-                        self._take(json.loads(message.data))
-            except aiohttp.ClientError:
-                await asyncio.sleep(0.1)
-
-    def _take(self, event: JsonObject) -> None:
-        assert event["type"] != "ERROR", event
-        metadata = event["object"]["metadata"]
-        if event["type"] == "DELETED":
-            self.known.pop(metadata["name"], None)
-        elif event["type"] != "BOOKMARK":
-            self.known[metadata["name"]] = metadata["uid"]
-        self.version = metadata["resourceVersion"]
-
-
 async def test_a_process_that_is_killed_again_and_again(
     cluster: RealCluster, tmp_path: Path
 ) -> None:
     """60 workers come and go while the broker is killed every moment: none is lost or doubled."""
-    async with running_broker(cluster, tmp_path / "template") as broker:
-        template = worker_request(broker.blueprint, 1)
-    made = make_credentials("demo", "default")
-    write_credentials(made, tmp_path / "credentials")
-    port = free_port()
-    context = ssl.create_default_context(cadata=made.authority)
-    connector = aiohttp.TCPConnector(ssl=context)
-    headers = {"Authorization": f"Bearer {made.token}", "Content-Type": "application/json"}
-    dice = random.Random(17)
+    port, dice = free_port(), random.Random(17)
 
     async def keep_killing() -> None:
         while True:
             async with broker_process(cluster, tmp_path, port):
-                await asyncio.sleep(dice.uniform(1.5, 3.5))
+                await until(lambda: listens(port), timeout=60)
+                await asyncio.sleep(dice.uniform(0.3, 2.5))
 
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
-        flink = PersistentJobManager(session, f"https://127.0.0.1:{port}", template)
+    async with persistent_jobmanager(cluster, tmp_path, port) as flink:
         others = [asyncio.create_task(keep_killing()), asyncio.create_task(flink.follow())]
         try:
             for index in range(1, 61):
@@ -152,7 +74,219 @@ async def test_a_process_that_is_killed_again_and_again(
     assert set(await cluster.pods()) == kept
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+# --- every step --------------------------------------------------------------------------------
+
+
+@dataclass
+class Life:
+    """One worker after the other, and the broker that does not live through any of them."""
+
+    cluster: RealCluster
+    flink: PersistentJobManager
+    directory: Path
+    port: int
+    index: int = 0
+    brokers: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def name(self) -> str:
+        return f"demo-taskmanager-1-{self.index}"
+
+    @property
+    def path(self) -> str:
+        return f"{PODS}/{self.name}"
+
+    async def start(self) -> None:
+        running = broker_process(self.cluster, self.directory, self.port)
+        await self.brokers.enter_async_context(running)
+
+    async def kill(self) -> None:
+        """`kill -9`."""
+        await self.brokers.aclose()
+
+    async def at(self, fault: Fault, doing: Awaitable[int]) -> int:
+        """Kill the broker at a request to the API server; what the JobManager gets in the end."""
+        self.cluster.faults.add(fault)
+        asking = asyncio.ensure_future(doing)
+        await until(lambda: struck(fault))
+        if fault.drop == "after":
+            await until(self.has_been_done(fault.method))
+        await self.kill()
+        self.cluster.faults.remove(fault)
+        await self.start()
+        return await asking
+
+    def has_been_done(self, method: str) -> Callable[[], Awaitable[bool]]:
+        async def look() -> bool:
+            return (self.name in await self.cluster.pods()) == (method == "POST")
+
+        return look
+
+    async def meanwhile(self, doing: Awaitable[object]) -> None:
+        """Something happens while there is no broker."""
+        await self.kill()
+        await doing
+        await self.start()
+
+    async def told(self, **status: str) -> None:
+        """The JobManager knows the worker, in this state."""
+
+        async def is_told() -> bool:
+            known = self.flink.pods.get(self.name)
+            return known is not None and status.items() <= (known.get("status") or {}).items()
+
+        await until(is_told, timeout=60)
+
+    async def is_over(self) -> None:
+        """The worker is gone, was made once, and the JobManager knows of what is there alone."""
+
+        async def knows_the_truth() -> bool:
+            there = {name: objects.uid_of(pod) for name, pod in (await self.cluster.pods()).items()}
+            return self.flink.known == there and self.name not in there
+
+        await until(knows_the_truth, timeout=60)
+        assert self.flink.seen[self.name] <= 1
+
+
+async def struck(fault: Fault) -> bool:
+    return fault.struck > 0
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lives(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Life]:
+    directory, port = tmp_path_factory.mktemp("broker"), free_port()
+    async with (
+        real_cluster(cluster_spec()) as cluster,
+        persistent_jobmanager(cluster, directory, port) as flink,
+    ):
+        life = Life(cluster, flink, directory, port)
+        following = asyncio.create_task(flink.follow())
+        try:
+            await life.start()
+            yield life
+        finally:
+            await life.kill()
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def life(lives: Life) -> Life:
+    """A worker that nobody has asked for yet."""
+    lives.index += 1
+    return lives
+
+
+Step = Callable[[Life], Awaitable[None]]
+
+
+async def before_it_is_made(life: Life) -> None:
+    fault = Fault("/pods$", "POST", delay=5.0, drop="before")
+    assert await life.at(fault, life.flink.ask(life.index)) == 201
+
+
+async def after_it_is_made(life: Life) -> None:
+    fault = Fault("/pods$", "POST", drop="after")
+    assert await life.at(fault, life.flink.ask(life.index)) == 201
+
+
+async def while_it_is_refused(life: Life) -> None:
+    fault = Fault("/pods$", "POST", times=3, delay=0.5, status=500)
+    assert await life.at(fault, life.flink.ask(life.index)) == 201
+
+
+async def after_it_is_answered(life: Life) -> None:
+    await asked(life)
+    await life.meanwhile(asyncio.sleep(0))
+
+
+async def before_it_is_scheduled(life: Life) -> None:
+    await asked(life)
+    await life.meanwhile(life.cluster.set_status(life.name, conditions=SCHEDULED))
+    await life.cluster.set_status(life.name, phase="Running")
+    await life.told(phase="Running")
+
+
+async def while_it_begins_to_run(life: Life) -> None:
+    await asked(life)
+    await life.meanwhile(life.cluster.set_status(life.name, conditions=SCHEDULED, phase="Running"))
+    await life.told(phase="Running")
+
+
+async def while_it_fails(life: Life) -> None:
+    await asked(life)
+    await life.cluster.set_status(life.name, phase="Running")
+    await life.meanwhile(life.cluster.set_status(life.name, phase="Failed"))
+    await life.told(phase="Failed")
+
+
+async def while_somebody_deletes_it(life: Life) -> None:
+    await asked(life)
+    await life.told()
+    name = life.name
+    await life.meanwhile(life.cluster.store.delete(objects.PODS, "default", name, NOW))
+    assert await life.flink.call("DELETE", life.path) == 404
+
+
+async def before_it_is_released(life: Life) -> None:
+    await asked(life)
+    await life.told()
+    fault = Fault("/pods/", "DELETE", delay=5.0, drop="before")
+    assert await life.at(fault, life.flink.call("DELETE", life.path)) == 200
+
+
+async def after_it_is_released(life: Life) -> None:
+    await asked(life)
+    await life.told()
+    fault = Fault("/pods/", "DELETE", drop="after")
+    assert await life.at(fault, life.flink.call("DELETE", life.path)) in (200, 404)
+
+
+async def before_its_end_is_told(life: Life) -> None:
+    await asked(life)
+    await life.told()
+    assert await life.flink.call("DELETE", life.path) == 200
+    await life.meanwhile(asyncio.sleep(0))
+
+
+async def while_the_next_broker_lists(life: Life) -> None:
+    """The one that was started is killed as well, before it has seen anything."""
+    await asked(life)
+    await life.kill()
+    fault = life.cluster.faults.add(Fault(r"/pods\?limit", "GET", delay=5.0))
+    await life.start()
+    await until(lambda: struck(fault), timeout=60)
+    await life.meanwhile(asyncio.sleep(0))
+
+
+async def asked(life: Life) -> None:
+    assert await life.flink.ask(life.index) == 201
+
+
+STEPS: tuple[Step, ...] = (
+    before_it_is_made,
+    after_it_is_made,
+    while_it_is_refused,
+    after_it_is_answered,
+    before_it_is_scheduled,
+    while_it_begins_to_run,
+    while_it_fails,
+    while_somebody_deletes_it,
+    before_it_is_released,
+    after_it_is_released,
+    before_its_end_is_told,
+    while_the_next_broker_lists,
+)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("step", STEPS, ids=[step.__name__.replace("_", " ") for step in STEPS])
+async def test_killed_at_this_step(life: Life, step: Step) -> None:
+    """Afterwards the JobManager has its worker, once, and can release it."""
+    await step(life)
+
+    if life.name in await life.cluster.pods():
+        assert await life.flink.ask(life.index) == 201  # the same again is the same worker
+        await life.told()
+        assert await life.flink.call("DELETE", life.path) == 200
+    await life.is_over()
