@@ -56,8 +56,13 @@ class ProxyHandler:
             await self._session.close()
             self._session = None
 
-    async def handle(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
-        """Pass one request on and its answer back."""
+    async def handle(
+        self, request: web.BaseRequest, target: Target, *, answer_is_lost: bool = False
+    ) -> web.StreamResponse:
+        """Pass one request on and its answer back.
+
+        One that is going to be lost is not sent piece by piece, for then it would have arrived.
+        """
         if self._proxy is None:
             raise statuses.method_not_allowed()
         scheme, service, port = _split(target.name)
@@ -65,7 +70,7 @@ class ProxyHandler:
         query = request.raw_path.partition("?")[2]
         url = f"{scheme}://{host}:{number}{target.rest or '/'}" + (f"?{query}" if query else "")
         try:
-            return await self._pass_on(request, url)
+            return await self._pass_on(request, url, answer_is_lost)
         except aiohttp.ClientConnectorError as error:
             raise statuses.unavailable(
                 f"error trying to reach service: dial tcp {host}:{number}: {error}"
@@ -75,7 +80,9 @@ class ProxyHandler:
             what = "connection reset by peer" if isinstance(error, OSError) else "EOF"
             raise statuses.unavailable(f"error trying to reach service: {what}") from error
 
-    async def _pass_on(self, request: web.BaseRequest, url: str) -> web.StreamResponse:
+    async def _pass_on(
+        self, request: web.BaseRequest, url: str, answer_is_lost: bool
+    ) -> web.StreamResponse:
         from yarl import URL
 
         body = request.content.iter_chunked(_CHUNK) if request.body_exists else None
@@ -90,7 +97,10 @@ class ProxyHandler:
             headers=headers,
             data=body,
             allow_redirects=False,
+            ssl=False,  # what is behind is inside the cluster, and a real API server trusts it too
         ) as answer:
+            if answer_is_lost:
+                return web.Response(body=await answer.read())
             response = web.StreamResponse(status=answer.status, reason=answer.reason)
             for name, value in answer.headers.items():
                 if name.lower() not in _HOP_BY_HOP:
