@@ -123,7 +123,9 @@ async def _cancel_with_savepoint(action: Action) -> None:
     console.out(f"Cancelling job {wanted} with {_format(action)} {where}.")
     async with cluster_of(action) as cluster:
         job = cluster.job(wanted)
-        saved = await job.savepoint(directory=directory, format_type=_format(action))
+        saved = await job.savepoint(
+            directory=directory, format_type=_format(action), wait_for_tasks=False
+        )
         await job.cancel(wait=False)
     console.out(f"Cancelled job {wanted}. Savepoint stored in {saved.location}.")
 
@@ -150,7 +152,7 @@ async def _stop(action: Action) -> None:
         console.out(f"Triggering stop-with-savepoint for job {wanted}.")
         console.out("Waiting for response...")
         saved = await cluster.job(wanted).stop(
-            directory=directory, drain=drain, format_type=_format(action)
+            directory=directory, drain=drain, format_type=_format(action), wait_for_tasks=False
         )
     console.out(f"Savepoint completed. Path: {saved.location}")
 
@@ -171,7 +173,9 @@ async def _savepoint(action: Action) -> None:
             return
         console.out(f"Triggering savepoint for job {wanted}.")
         console.out("Waiting for response...")
-        saved = await job.savepoint(directory=directory, format_type=_format(action))
+        saved = await job.savepoint(
+            directory=directory, format_type=_format(action), wait_for_tasks=False
+        )
     console.out(f"Savepoint completed. Path: {saved.location}")
     console.out("You can resume your program from this savepoint with the run command.")
 
@@ -202,7 +206,7 @@ async def _checkpoint(action: Action) -> None:
     async with cluster_of(action) as cluster:
         console.out("Waiting for response...")
         number = await cluster.job(wanted).checkpoint(
-            checkpoint_type="FULL" if full else "CONFIGURED"
+            checkpoint_type="FULL" if full else "CONFIGURED", wait_for_tasks=False
         )
     kind = "(FULL)" if full else ""
     console.out(f"Checkpoint{kind} {number} for job {wanted} completed.")

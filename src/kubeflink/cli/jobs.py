@@ -27,7 +27,8 @@ from kubeflink.errors import UsageError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
-    from kubeflink.cluster.job import Job
+    from kubeflink.cluster.cluster import FlinkCluster
+    from kubeflink.cluster.job import Job, JobProgress
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.rest.models import JobSummary
 
@@ -36,14 +37,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 
 
+class ChosenCluster(str):
+    """The name of a cluster, with the option that chose it and says of which kind it is."""
+
+    option: Literal["--session", "--app"] = "--session"
+
+
 def on_cluster(function: F) -> F:
-    """Adds the options that name a cluster; the command gets its name as `cluster`."""
+    """Adds the options that name a cluster; the command gets it as `cluster`, a ChosenCluster."""
 
     @functools.wraps(function)
     def command(*args: Any, session: str | None, app: str | None, **kw: Any) -> Any:
         if (session is None) == (app is None):
             raise UsageError("name one cluster: --session NAME or --app NAME")
-        return function(*args, cluster=session or app, **kw)
+        cluster = ChosenCluster(session or app or "")
+        cluster.option = "--session" if app is None else "--app"
+        return function(*args, cluster=cluster, **kw)
 
     for option, about in (
         ("--app", "The application cluster."),
@@ -55,11 +64,28 @@ def on_cluster(function: F) -> F:
 
 
 async def open_cluster(stack: AsyncExitStack, connection: Connection, name: str) -> SessionCluster:
-    """A cluster of either kind, its connections being closed with the stack."""
+    """A session cluster, its connections being closed with the stack."""
     from kubeflink.cluster.session import SessionCluster
 
+    if isinstance(name, ChosenCluster) and name.option == "--app":
+        raise UsageError(
+            "an application cluster runs the program that it was started with, and no other",
+            hint="Name a session cluster: --session NAME",
+        )
     client = await stack.enter_async_context(connected(connection))
     return await stack.enter_async_context(SessionCluster(client, name))
+
+
+async def open_any(
+    stack: AsyncExitStack, connection: Connection, chosen: ChosenCluster
+) -> FlinkCluster:
+    """The same for a cluster of either kind."""
+    if chosen.option == "--session":
+        return await open_cluster(stack, connection, chosen)
+    from kubeflink.cluster.application import ApplicationCluster
+
+    client = await stack.enter_async_context(connected(connection))
+    return await stack.enter_async_context(ApplicationCluster(client, chosen))
 
 
 # --- list ------------------------------------------------------------------------------------
@@ -74,7 +100,7 @@ async def open_cluster(stack: AsyncExitStack, connection: Connection, name: str)
 def list_command(
     *,
     connection: Connection,
-    cluster: str,
+    cluster: ChosenCluster,
     running: bool,
     scheduled: bool,
     ended_too: bool,
@@ -86,7 +112,7 @@ def list_command(
 
     async def ask() -> tuple[JobSummary, ...]:
         async with AsyncExitStack() as stack:
-            return await (await open_cluster(stack, connection, cluster)).jobs()
+            return await (await open_any(stack, connection, cluster)).jobs()
 
     kinds = {"running": running, "scheduled": scheduled, "ended": ended_too}
     chosen = {kind for kind, wanted in kinds.items() if wanted or ended_too}
@@ -112,6 +138,20 @@ def _cells(job: JobSummary) -> list[str]:
 
 # --- cancel, checkpoint ----------------------------------------------------------------------
 
+trigger_option = click.option(
+    "--trigger-id", metavar="ID", help="Go on with a request made before."
+)
+
+
+def say_tasks(seen: JobProgress) -> None:
+    """What a request to a job waits for that has just begun."""
+    tasks = ", ".join(f"{count} {state}" for state, count in sorted(seen.tasks.items()))
+    title = f"{seen.name} ({seen.job_id})" if seen.name else seen.job_id
+    console.say(
+        f"waiting until all tasks of job {title} run: {seen.state}"
+        + (f", {tasks}" if tasks else "")
+    )
+
 
 @click.command("cancel", context_settings=HELP_NAMES)
 @on_cluster
@@ -120,7 +160,13 @@ def _cells(job: JobSummary) -> list[str]:
 @timeout_option("2m", "until the job has ended")
 @output_option("text", "json", "yaml")
 def cancel_command(
-    job_id: str, *, connection: Connection, cluster: str, wait: bool, timeout: float, output: str
+    job_id: str,
+    *,
+    connection: Connection,
+    cluster: ChosenCluster,
+    wait: bool,
+    timeout: float,
+    output: str,
 ) -> None:
     """Cancel a job and wait until it has ended."""
 
@@ -137,16 +183,27 @@ def cancel_command(
 @on_cluster
 @click.argument("job_id")
 @click.option("--full", is_flag=True, help="Not an incremental one.")
+@trigger_option
 @timeout_option("10m", "for the checkpoint")
 @output_option("text", "json", "yaml")
 def checkpoint_command(
-    job_id: str, *, connection: Connection, cluster: str, full: bool, timeout: float, output: str
+    job_id: str,
+    *,
+    connection: Connection,
+    cluster: ChosenCluster,
+    full: bool,
+    trigger_id: str | None,
+    timeout: float,
+    output: str,
 ) -> None:
     """Take a checkpoint of a job now."""
 
     async def take(job: Job) -> None:
         number = await job.checkpoint(
-            checkpoint_type="FULL" if full else "CONFIGURED", timeout=timeout
+            checkpoint_type="FULL" if full else "CONFIGURED",
+            trigger_id=trigger_id,
+            timeout=timeout,
+            on_progress=say_tasks,
         )
         found = {"job_id": job.id, "checkpoint_id": number}
         _show(found, f"Checkpoint {number} of job {job.id} is complete", output)
@@ -178,7 +235,7 @@ def savepoint_options(function: F) -> F:
         output_option("text", "json", "yaml"),
         timeout_option("10m", "for the savepoint"),
         wait_option,
-        click.option("--trigger-id", metavar="ID", help="Go on with a request made before."),
+        trigger_option,
         click.option(
             "--type",
             "format_type",
@@ -211,16 +268,22 @@ class SavepointRequest:
 @click.option("--drain", is_flag=True, help="Send the last watermark first.")
 @savepoint_options
 def stop_command(
-    job_id: str, *, connection: Connection, cluster: str, drain: bool, how: SavepointRequest
+    job_id: str,
+    *,
+    connection: Connection,
+    cluster: ChosenCluster,
+    drain: bool,
+    how: SavepointRequest,
 ) -> None:
     """Stop a job with a savepoint, from which it can go on."""
 
     async def stop(job: Job) -> None:
         if not how.wait:
+            await job.until_tasks_run(timeout=how.timeout, on_progress=say_tasks)
             trigger = await (await job.cluster.flink()).stop(
                 job.id, directory=how.directory, drain=drain, format_type=how.format_type
             )
-            _show_trigger(job, trigger, "stop", how)
+            _show_trigger(job, trigger, f"stop {cluster.option}", how)
             return
         saved = await job.stop(
             directory=how.directory,
@@ -228,6 +291,7 @@ def stop_command(
             format_type=how.format_type,
             trigger_id=how.trigger_id,
             timeout=how.timeout,
+            on_progress=say_tasks,
         )
         _show_savepoint(saved, f"Job {job.id} has been stopped", how.output)
 
@@ -243,7 +307,7 @@ def savepoint_command(
     job_id: str | None,
     *,
     connection: Connection,
-    cluster: str,
+    cluster: ChosenCluster,
     dispose: str | None,
     how: SavepointRequest,
 ) -> None:
@@ -257,28 +321,32 @@ def savepoint_command(
 
     async def save(job: Job) -> None:
         if not how.wait:
+            await job.until_tasks_run(timeout=how.timeout, on_progress=say_tasks)
             trigger = await (await job.cluster.flink()).trigger_savepoint(
                 job.id, directory=how.directory, format_type=how.format_type
             )
-            _show_trigger(job, trigger, "savepoint", how)
+            _show_trigger(job, trigger, f"savepoint {cluster.option}", how)
             return
         saved = await job.savepoint(
             directory=how.directory,
             format_type=how.format_type,
             trigger_id=how.trigger_id,
             timeout=how.timeout,
+            on_progress=say_tasks,
         )
         _show_savepoint(saved, f"Job {job.id} goes on", how.output)
 
     _on_job(connection, cluster, job_id, save)
 
 
-def _dispose(connection: Connection, name: str, path: str, how: SavepointRequest) -> None:
+def _dispose(
+    connection: Connection, chosen: ChosenCluster, path: str, how: SavepointRequest
+) -> None:
     from kubeflink.cli import running
 
     async def dispose() -> None:
         async with AsyncExitStack() as stack:
-            cluster = await open_cluster(stack, connection, name)
+            cluster = await open_any(stack, connection, chosen)
             await cluster.dispose_savepoint(path, timeout=how.timeout)
 
     running.run(dispose())
@@ -294,8 +362,7 @@ def _show_savepoint(saved: Any, what: str, output: str) -> None:
 def _show_trigger(job: Job, trigger: str, command: str, how: SavepointRequest) -> None:
     _show({"job_id": job.id, "trigger_id": trigger}, f"Trigger id: {trigger}", how.output)
     console.say(
-        f"wait for it: kubeflink {command} --session {job.cluster.name} {job.id}"
-        f" --trigger-id {trigger}"
+        f"wait for it: kubeflink {command} {job.cluster.name} {job.id} --trigger-id {trigger}"
     )
 
 
@@ -306,7 +373,9 @@ def _show(found: dict[str, Any], told: str, output: str) -> None:
         tables.document(found, output)
 
 
-def _on_job(connection: Connection, cluster: str, text: str, steer: Callable[[Job], Any]) -> None:
+def _on_job(
+    connection: Connection, cluster: ChosenCluster, text: str, steer: Callable[[Job], Any]
+) -> None:
     """Do something with one job of a cluster."""
     from kubeflink.cli import flink_jobs, running
 
@@ -314,7 +383,7 @@ def _on_job(connection: Connection, cluster: str, text: str, steer: Callable[[Jo
 
     async def act() -> None:
         async with AsyncExitStack() as stack:
-            found = await open_cluster(stack, connection, cluster)
+            found = await open_any(stack, connection, cluster)
             await steer(found.job(wanted))
 
     running.run(act())

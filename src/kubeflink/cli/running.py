@@ -26,7 +26,21 @@ def run(command: Coroutine[Any, Any, T]) -> T:
     if not logging.getLogger("kubeflink").handlers:
         log_to_stderr(0)
     with signals.raised():  # asyncio leaves the default behind where it has handled a signal
-        return asyncio.run(_with_signals(command))
+        return asyncio.run(_with_signals(_with_outages_shown(command)))
+
+
+async def _with_outages_shown(command: Coroutine[Any, Any, T]) -> T:
+    """Where a person looks on, show in a moving line what does not answer."""
+    if not console.progress_on_terminal():
+        return await command
+    from kubeflink.cli import progress
+    from kubeflink.kube import outage
+
+    outage.TELLER.set(progress.show_outage)
+    try:
+        return await command
+    finally:
+        progress.end_outage()
 
 
 class _Lines(logging.Handler):

@@ -267,11 +267,15 @@ class FlinkCluster:
     async def dispose_savepoint(self, path: str, *, timeout: float | None = 300.0) -> None:
         """Removes a savepoint with all its files. RestStatusError if that failed."""
         from kubeflink.cluster.job import completed
-        from kubeflink.errors import RestStatusError
+        from kubeflink.errors import RestStatusError, RestUnreachableError
         from kubeflink.rest.java_errors import root_cause
 
         flink = await self.flink()
-        trigger = await flink.dispose_savepoint(path)
+        try:
+            trigger = await flink.dispose_savepoint(path)
+        except RestUnreachableError as error:  # Flink knows no id by which it could be taken up
+            error.hint = f"Whether {path} is removed is not known; doing it again does no harm"
+            raise
         result = await completed(
             lambda: flink.disposal_status(trigger),
             timeout,

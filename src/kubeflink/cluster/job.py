@@ -13,6 +13,7 @@ are waited for first, within the limit of the whole; nothing has been asked for 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ from kubeflink.rest import java_errors, models
 if TYPE_CHECKING:
     from kubeflink.cluster.cluster import FlinkCluster, LastWords
     from kubeflink.rest.client import CheckpointType, SavepointFormat
+
+logger = logging.getLogger(__name__)
 
 UNKNOWN: Final = "UNKNOWN"
 """The state of a job on a cluster that cannot be reached."""
@@ -317,14 +320,19 @@ class Job:
                 if wait_for_tasks:
                     await _tasks_run(self, deadline, timeout, on_progress)
                 await request.make(trigger)
-            result = await completed(
-                lambda: request.status(trigger),  # noqa: B023 - it ends before the next round
-                deadline.remaining,
-                f"{request.what} of job {self.id} (request {trigger})",
-                cluster=self._cluster,
-                hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
-                limit=timeout,
-            )
+            try:
+                result = await completed(
+                    lambda: request.status(trigger),  # noqa: B023 - it ends before the next round
+                    deadline.remaining,
+                    f"{request.what} of job {self.id} (request {trigger})",
+                    cluster=self._cluster,
+                    hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
+                    limit=timeout,
+                )
+            except asyncio.CancelledError:
+                told = "the %s of job %s goes on; wait for it again by its id: --trigger-id %s"
+                logger.warning(told, request.what, self.id, trigger)
+                raise
             if result.failure is None:
                 return result, trigger
             is_early = NOT_RUNNING in result.failure.stack_trace
