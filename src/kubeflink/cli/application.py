@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kubeflink.cli import console, progress, tables
+from kubeflink.cli.cluster_options import (
+    Deploying,
+    delete,
+    deploying_options,
+    stopping_options,
+)
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
-from kubeflink.cli.parameters import (
-    ClusterName,
-    Image,
-    VersionText,
-    broker_option,
-    connection_options,
-    output_option,
-    property_option,
-    timeout_option,
-    wait_option,
-    with_broker,
-)
+from kubeflink.cli.program_options import program_options
 from kubeflink.cli.submission import PYTHON_SUFFIX, SQL_SUFFIX, read_statements
 from kubeflink.errors import UsageError, WaitTimeoutError
 from kubeflink.spec.program import SQL_DRIVER
@@ -72,45 +67,15 @@ class NamedProgram(click.Command):
 
 
 @app_command.command("start", cls=NamedProgram, context_settings={"allow_interspersed_args": False})
-@connection_options()
-@click.option("-c", "--class", "entry_class", metavar="CLASS", help="The class with `main`.")
-@click.option("-p", "--parallelism", type=click.IntRange(min=1), help="The job's parallelism.")
-@click.option("-s", "--from-savepoint", metavar="PATH", help="The savepoint to start from.")
-@click.option("--allow-non-restored-state", is_flag=True, help="Skip state that nobody takes.")
-@click.option(
-    "--claim-mode",
-    type=click.Choice(["NO_CLAIM", "CLAIM", "LEGACY"], case_sensitive=False),
-    help="Who owns the savepoint afterwards.",
-)
+@deploying_options(None, "for the end of the application")
+@program_options
 @click.option("-C", "--classpath", "classpaths", multiple=True, metavar="URL", help="Class path.")
-@click.option("-e", "--sql", metavar="STATEMENTS", help="Run these SQL statements.")
 @click.option("--py-module", metavar="MODULE", help="Run this Python module of --py-files.")
-@click.option("--py-files", metavar="FILES", help="Python files, separated by commas.")
-@click.option("--py-archives", metavar="FILES", help="Archives for the Python workers.")
-@click.option("--py-requirements", metavar="FILE", help="requirements.txt of the Python workers.")
-@property_option
-@click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
-@click.option("--image", type=Image(), metavar="IMAGE", help="The container image.")
-@click.option(
-    "--flink-version",
-    type=VersionText(),
-    metavar="VERSION",
-    help="The Flink version of the image.",
-)
-@broker_option
-@wait_option
-@timeout_option(None, "for the end of the application")
-@click.option(
-    "--preflight/--no-preflight",
-    default=True,
-    help="Ask the API server beforehand whether all that is needed is allowed.",
-)
-@output_option("text", "json", "yaml")
 @click.argument("name")
 @click.argument("program", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_obj
-def start(invocation: Invocation, /, *, connection: Connection, name: str, **given: Any) -> None:
+def start(invocation: Invocation, /, *, deploying: Deploying, name: str, **given: Any) -> None:
     """Start the application cluster NAME with PROGRAM and follow it to its end.
 
     PROGRAM is where the pods find it: local:///opt/flink/usrlib/job.jar for a file of the image,
@@ -119,21 +84,10 @@ def start(invocation: Invocation, /, *, connection: Connection, name: str, **giv
     The exit code tells how it ended; Ctrl-C asks whether to end it.
     """
     from kubeflink.cli import running
-    from kubeflink.cluster.access import configured
-    from kubeflink.config.options import kubernetes as k8s
 
     program = _program(given)
-    options: Mapping[str, str] = given["options"]
-    if given["image"] is not None:
-        options = {**options, k8s.CONTAINER_IMAGE_REF.key: given["image"]}
-    configuration, client = configured(
-        connection,
-        name,
-        with_broker(options, given["broker"]),
-        conf_dir=given["conf_dir"],
-        flink_version=given["flink_version"] or invocation.flink_version,
-        strict=invocation.strict,
-    )
+    configuration, client = deploying.configured(invocation, name)
+    given["preflight"] = deploying.preflight
     running.run(_start(client, configuration, program, given))
 
 
@@ -268,23 +222,9 @@ def _show(found: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 @app_command.command("stop")
-@click.argument("name", type=ClusterName())
-@connection_options()
-@click.option(
-    "--ha-data",
-    type=click.Choice(["keep", "delete"]),
-    default="keep",
-    show_default=True,
-    help="What becomes of the data of high availability.",
-)
-@click.option("--force", is_flag=True, help="Also a cluster that an operator rules.")
-@wait_option
-@timeout_option("2m", "until everything is gone")
-def stop(
-    name: str, *, connection: Connection, ha_data: str, force: bool, wait: bool, timeout: float
-) -> None:
+@stopping_options
+def stop(*, connection: Connection, name: str, **given: Any) -> None:
     """Delete the application cluster NAME; its job is not asked for a savepoint."""
     from kubeflink.cli import running
-    from kubeflink.cli.session import delete
 
-    running.run(delete(connection, name, ha_data=ha_data, force=force, wait=wait, timeout=timeout))
+    running.run(delete(connection, name, **given))

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kubeflink.cli import console, progress, tables
-from kubeflink.cli.invocation import Invocation
-from kubeflink.cli.parameters import (
-    ClusterName,
-    Image,
-    VersionText,
-    broker_option,
-    connected,
-    connection_options,
-    output_option,
-    property_option,
-    timeout_option,
-    wait_option,
-    with_broker,
+from kubeflink.cli.cluster_options import (
+    Deploying,
+    delete,
+    deploying_options,
+    stopping_options,
 )
+from kubeflink.cli.invocation import Invocation
+from kubeflink.cli.parameters import ClusterName, connected, connection_options
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
@@ -39,39 +32,16 @@ def session_command() -> None:
 
 @session_command.command("start")
 @click.argument("name", required=False)
-@connection_options()
-@property_option
-@click.option("--conf-dir", metavar="DIR", help="Flink's configuration directory.")
-@click.option("--image", type=Image(), metavar="IMAGE", help="The container image.")
-@click.option(
-    "--flink-version",
-    type=VersionText(),
-    metavar="VERSION",
-    help="The Flink version of the image.",
-)
-@broker_option
-@wait_option
-@timeout_option("5m", "until the cluster is ready")
-@click.option(
-    "--preflight/--no-preflight",
-    default=True,
-    help="Ask the API server beforehand whether all that is needed is allowed.",
-)
-@output_option("text", "json", "yaml")
+@deploying_options("5m", "until the cluster is ready")
 @click.pass_obj
 def start(
     invocation: Invocation,
-    name: str | None,
+    /,
     *,
-    connection: Connection,
-    options: Mapping[str, str],
-    conf_dir: str | None,
-    image: str | None,
-    flink_version: str | None,
-    broker: bool | None,
+    deploying: Deploying,
+    name: str | None,
     wait: bool,
     timeout: float,
-    preflight: bool,
     output: str,
 ) -> None:
     """Start the session cluster NAME and wait until jobs can be submitted.
@@ -79,21 +49,11 @@ def start(
     Without a name one is made up.
     """
     from kubeflink.cli import running
-    from kubeflink.cluster.access import configured
-    from kubeflink.config.options import kubernetes as k8s
 
-    if image is not None:
-        options = {**options, k8s.CONTAINER_IMAGE_REF.key: image}
-    configuration, client = configured(
-        connection,
-        name,
-        with_broker(options, broker),
-        conf_dir=conf_dir,
-        flink_version=flink_version or invocation.flink_version,
-        strict=invocation.strict,
-    )
+    configuration, client = deploying.configured(invocation, name)
+    check = deploying.preflight
     running.run(
-        _start(client, configuration, wait=wait, timeout=timeout, check=preflight, output=output)
+        _start(client, configuration, wait=wait, timeout=timeout, check=check, output=output)
     )
 
 
@@ -158,46 +118,12 @@ async def _show(cluster: SessionCluster, output: str, *, is_ready: bool) -> None
 
 
 @session_command.command("stop")
-@click.argument("name", type=ClusterName())
-@connection_options()
-@click.option(
-    "--ha-data",
-    type=click.Choice(["keep", "delete"]),
-    default="keep",
-    show_default=True,
-    help="What becomes of the data of high availability, from which a cluster of the same name"
-    " would recover its jobs.",
-)
-@click.option("--force", is_flag=True, help="Also a cluster that an operator rules.")
-@wait_option
-@timeout_option("2m", "until everything is gone")
-def stop(
-    name: str, *, connection: Connection, ha_data: str, force: bool, wait: bool, timeout: float
-) -> None:
+@stopping_options
+def stop(*, connection: Connection, name: str, **given: Any) -> None:
     """Delete the cluster NAME and wait until nothing of it is left."""
     from kubeflink.cli import running
 
-    running.run(delete(connection, name, ha_data=ha_data, force=force, wait=wait, timeout=timeout))
-
-
-async def delete(
-    connection: Connection, name: str, *, ha_data: str, force: bool, wait: bool, timeout: float
-) -> None:
-    """Delete a cluster of either kind."""
-    from kubeflink.cluster import removal
-
-    async with connected(connection) as client:
-        with progress.waiting(f"Deleting the cluster {name}") as tell:
-            await removal.delete(
-                client,
-                name,
-                ha_data="delete" if ha_data == "delete" else "keep",
-                wait=wait,
-                timeout=timeout,
-                force=force,
-                on_remaining=tell,
-            )
-    console.out(f"The cluster {name} is {'gone' if wait else 'being deleted'}")
+    running.run(delete(connection, name, **given))
 
 
 @session_command.command("attach")
@@ -216,4 +142,4 @@ def attach(name: str, *, connection: Connection) -> None:
     running.run(find())
     console.say(f"attached to the cluster {name}; help shows the commands")
     if kubernetes_session.attach(kubernetes_session.Commands()):
-        running.run(delete(connection, name, ha_data="keep", force=False, wait=True, timeout=120.0))
+        running.run(delete(connection, name))

@@ -23,6 +23,7 @@ from kubeflink.cli.parameters import (
     timeout_option,
     wait_option,
 )
+from kubeflink.cli.program_options import program_options
 from kubeflink.errors import UsageError, WaitTimeoutError
 
 if TYPE_CHECKING:
@@ -38,20 +39,8 @@ PYTHON_SUFFIX = ".py"
 
 @click.command("run", context_settings={**HELP_NAMES, "allow_interspersed_args": False})
 @on_cluster
-@click.option("-c", "--class", "entry_class", metavar="CLASS", help="The class with `main`.")
-@click.option("-p", "--parallelism", type=click.IntRange(min=1), help="The job's parallelism.")
-@click.option("-s", "--from-savepoint", metavar="PATH", help="The savepoint to start from.")
-@click.option("--allow-non-restored-state", is_flag=True, help="Skip state that nobody takes.")
-@click.option(
-    "--claim-mode",
-    type=click.Choice(["NO_CLAIM", "CLAIM", "LEGACY"], case_sensitive=False),
-    help="Who owns the savepoint afterwards.",
-)
+@program_options
 @property_option
-@click.option("-e", "--sql", metavar="STATEMENTS", help="Run these SQL statements.")
-@click.option("--py-files", metavar="FILES", help="Python files, separated by commas.")
-@click.option("--py-archives", metavar="FILES", help="Archives for the Python workers.")
-@click.option("--py-requirements", metavar="FILE", help="requirements.txt of the Python workers.")
 @wait_option
 @click.option("-d", "--detached", is_flag=True, help="The same as --no-wait.")
 @timeout_option(None, "for the end of the job")
