@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -64,10 +65,16 @@ class ScriptedServer:
         self.url = ""
         self.seen: list[Seen] = []
         self._answers: dict[tuple[str, str], list[Answer]] = {}
+        self._patterns: list[tuple[str, str]] = []
 
     def on(self, method: str, path: str, *answers: Answer) -> None:
         """What to answer from now on."""
         self._answers[method, path] = list(answers)
+
+    def on_any(self, method: str, pattern: str, *answers: Answer) -> None:
+        """The same for all paths of a form that have no answer of their own."""
+        self._patterns.insert(0, (method, pattern))
+        self._answers[method, pattern] = list(answers)
 
     def requests(self, method: str | None = None, path: str | None = None) -> list[Seen]:
         """What has arrived, in order."""
@@ -95,7 +102,7 @@ class ScriptedServer:
                 size,
             )
         )
-        answers = self._answers.get((request.method, path))
+        answers = self._answers.get((request.method, path)) or self._of_pattern(request)
         if not answers:
             errors = {"errors": [f"Unable to load requested file {path}."]}
             return web.json_response(errors, status=404)
@@ -108,6 +115,12 @@ class ScriptedServer:
         if answer.trickles:
             return await _trickle(request)
         return answer.response()
+
+    def _of_pattern(self, request: web.Request) -> list[Answer] | None:
+        for method, pattern in self._patterns:
+            if method == request.method and re.fullmatch(pattern, request.path):
+                return self._answers[method, pattern]
+        return None
 
 
 async def _trickle(request: web.Request) -> web.StreamResponse:

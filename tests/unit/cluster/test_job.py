@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kubeflink.cluster import job as jobs
 from kubeflink.cluster.job import JobProgress
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import (
+    ClusterNotFoundError,
     JobFailedError,
     RestStatusError,
     UsageError,
@@ -308,3 +310,112 @@ async def test_how_long_a_job_may_be_unknown_depends_on_high_availability(
 
     with pytest.raises(JobFailedError, match="does not know it any more"):
         await demo.job(JOB).wait(timeout=60)
+
+
+EARLY = failure(
+    "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint triggering task map of job"
+    f" {JOB} is not being executed at the moment. Aborting checkpoint. Failure reason: Not all"
+    " required tasks are currently running.\n\tat a.B.c(B.java:1)\n"
+)
+
+
+def answer_each_request(server: ScriptedServer, path: str, *results: Answer) -> None:
+    """A status for each trigger id, in the order in which they are asked for."""
+    server.on_any("GET", rf"{path}/\w+", *results)
+
+
+async def test_a_savepoint_is_asked_for_when_all_tasks_run(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    told: list[JobProgress] = []
+    flink_rest.on(
+        "GET",
+        f"/jobs/{JOB}",
+        details("CREATED"),
+        details("RUNNING", RUNNING=1, INITIALIZING=1),
+        details("RUNNING", RUNNING=1, FINISHED=1),
+    )
+    flink_rest.on("POST", f"/jobs/{JOB}/savepoints", Answer(202, {"request-id": "x"}))
+    answer_each_request(flink_rest, f"/jobs/{JOB}/savepoints", completed(location="s3://b/sp-1"))
+
+    saved = await demo.job(JOB).savepoint(on_progress=told.append)
+
+    assert saved.location == "s3://b/sp-1"
+    assert [one.tasks for one in told] == [{}, {"RUNNING": 1, "INITIALIZING": 1}]
+    assert len(flink_rest.requests("POST")) == 1
+
+
+@pytest.mark.parametrize("what", ["savepoint", "stop", "checkpoint"])
+async def test_what_was_refused_as_too_early_is_asked_for_again(
+    demo: SessionCluster, flink_rest: ScriptedServer, what: str
+) -> None:
+    """A task may have failed, and be started again, just after it was seen to run."""
+    results = "checkpoints" if what == "checkpoint" else "savepoints"
+    path = f"/jobs/{JOB}/stop" if what == "stop" else f"/jobs/{JOB}/{results}"
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING", RUNNING=1))
+    flink_rest.on("POST", path, Answer(202, {"request-id": "x"}))
+    done = completed(location="s3://b/sp-1", checkpointId=7)
+    answer_each_request(flink_rest, f"/jobs/{JOB}/{results}", completed(**EARLY), done)
+
+    found = await getattr(demo.job(JOB), what)()
+
+    assert found == 7 if what == "checkpoint" else found.location == "s3://b/sp-1"
+    first, second = flink_rest.requests("POST", path)
+    assert first.json["triggerId"] != second.json["triggerId"]
+
+
+async def test_without_waiting_it_fails_as_flink_does(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("POST", f"/jobs/{JOB}/savepoints", Answer(202, {"request-id": "x"}))
+    answer_each_request(flink_rest, f"/jobs/{JOB}/savepoints", completed(**EARLY))
+    flink_rest.on("GET", f"/jobs/{JOB}/status", Answer(200, {"status": "RUNNING"}))
+
+    with pytest.raises(JobFailedError, match="Not all required tasks are currently running"):
+        await demo.job(JOB).savepoint(wait_for_tasks=False)
+    assert len(flink_rest.requests("POST")) == 1
+
+
+async def test_tasks_that_never_run_are_waited_for_within_the_limit(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING", SCHEDULED=2))
+
+    with pytest.raises(WaitTimeoutError, match=r"after 0.5 s; it is RUNNING \(2 SCHEDULED\)"):
+        await demo.job(JOB).stop(timeout=0.5)
+    assert flink_rest.requests("POST") == []
+
+
+async def test_a_request_that_its_jobmanager_took_along_is_neither_done_nor_failed(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING", RUNNING=1))
+    flink_rest.on("POST", f"/jobs/{JOB}/savepoints", Answer(202, {"request-id": "x"}))
+    answer_each_request(flink_rest, f"/jobs/{JOB}/savepoints", OTHER)
+
+    with pytest.raises(RestStatusError, match="was completed is not known"):
+        await demo.job(JOB).savepoint()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda job: job.cancel(),
+        lambda job: job.stop(wait_for_tasks=False),
+        lambda job: job.cluster.jobs(),
+        lambda job: job.cluster.dispose_savepoint("s3://b/sp-1"),
+        lambda job: job.cluster.submit_sql("INSERT INTO a SELECT 1"),
+    ],
+    ids=["cancel", "stop", "list", "dispose", "run"],
+)
+async def test_a_request_is_not_repeated_to_a_cluster_that_has_gone(
+    demo: SessionCluster, kubernetes: SmallKubernetes, act: Any
+) -> None:
+    await demo.flink()
+    kubernetes.behind.places.clear()
+    going = asyncio.create_task(act(demo.job(JOB)))
+    await kubernetes.until_asked("GET", "/deployments/demo")
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+    with pytest.raises(ClusterNotFoundError, match="demo in namespace default has gone away"):
+        await going
