@@ -446,9 +446,9 @@ def _ports(services: dict[str, JsonObject]) -> dict[str, int]:
 
 
 def _without_target_ports(service: JsonObject) -> JsonObject:
-    metadata = {
-        key: value for key, value in service["metadata"].items() if key != "resourceVersion"
-    }
+    # The version, and in the annotations a broker's note.
+    changing = ("resourceVersion", "annotations")
+    metadata = {key: one for key, one in service["metadata"].items() if key not in changing}
     ports = [{**port, "targetPort": None} for port in service["spec"]["ports"]]
     return {**service, "metadata": metadata, "spec": {**service["spec"], "ports": ports}}
 

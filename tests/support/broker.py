@@ -21,6 +21,7 @@ from kubeflink.apiserver.store import ObjectStore
 from kubeflink.broker.blueprint import Blueprint, ClusterFiles, make_blueprint, read_blueprint
 from kubeflink.broker.driver import Timing
 from kubeflink.broker.process import ONE_ATTEMPT, Broker, Listening
+from kubeflink.broker.tally import NOTE
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.kube import KubeClient
 from kubeflink.objects import JsonObject, owner_reference
@@ -264,6 +265,20 @@ async def jobmanager(broker: Broker) -> AsyncIterator[JobManager]:
     """A stand-in for the JobManager of a broker."""
     async with aiohttp.ClientSession() as session:
         yield JobManager(broker, session)
+
+
+async def noted(cluster: RealCluster, broker: Broker) -> None:
+    """Let the broker write its note for a first worker, so that nothing is written later on."""
+
+    async def is_written() -> bool:
+        service = await cluster.store.get(objects.SERVICES, "default", "demo-rest")
+        return NOTE in objects.annotations_of(service)
+
+    async with jobmanager(broker) as flink:
+        assert (await flink.ask(1))[0] == 201
+        await until(is_written)
+        path = f"{PODS}/{names.taskmanager_pod_name('demo', 1, 1)}"
+        assert (await flink.call("DELETE", path))[0] == 200
 
 
 def worker_request(

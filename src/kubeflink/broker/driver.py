@@ -34,6 +34,7 @@ from kubeflink.broker.mirror import Mirror
 from kubeflink.broker.policy import Policy, left_out, refusal
 from kubeflink.broker.projection import fingerprint, is_over
 from kubeflink.broker.report import Report
+from kubeflink.broker.tally import Tally, merged
 from kubeflink.errors import (
     ApiStatusError,
     ApiUnreachableError,
@@ -101,10 +102,12 @@ class WorkerDriver:
         policy: Policy,
         pods: Mirror,
         limits: Limits,
+        tally: Tally,
         report: Report,
         timing: Timing | None = None,
     ) -> None:
         self._client = client
+        self._tally = tally
         self._blueprint = blueprint
         self._policy = policy
         self._pods = pods
@@ -362,18 +365,21 @@ class WorkerDriver:
     def _note_name(self, name: str) -> None:
         """A new name also tells which came before it, should that have been forgotten."""
         attempt, index = self._count_name(name)
+        self._tally.count(attempt, index)
         if self._forgotten:
             self._forgotten = False
             self._pods.tell_lost(self._names(attempt, index - 1))
 
-    def lost_names(self) -> Iterator[str]:
-        """The names that the JobManager's workers may have, as far as anything tells.
+    async def lost_names(self) -> list[str]:
+        """The names that the JobManager's workers may have had, and have not now.
 
-        Those of the newest attempt up to the highest index; and from the next request it can be
-        seen how far the JobManager has counted.
+        Those that are noted, and those up to the highest that is there; and from the next request
+        it can be seen how far the JobManager has counted.
         """
+        attempt, index = self._highest
+        last = merged(await self._tally.read(), {attempt: index} if attempt else {})
         self._forgotten = True
-        return self._names(*self._highest)
+        return [name for each in last.items() for name in self._names(*each)]
 
     def _names(self, attempt: int, last: int) -> Iterator[str]:
         for index in range(max(1, last - LOST_AT_MOST), last + 1):

@@ -26,14 +26,14 @@ from collections.abc import Callable
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
-from kubeflink.apiserver.metadata import copy_json
 from kubeflink.broker.blueprint import Blueprint
+from kubeflink.broker.notes import ServiceNotes
 from kubeflink.broker.report import Report
 from kubeflink.config.options import broker
 from kubeflink.errors import ConflictError, KubernetesError, NotFoundError
 from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import DEPLOYMENTS, PODS, SERVICES, JsonObject
+from kubeflink.objects import DEPLOYMENTS, PODS, JsonObject
 from kubeflink.spec import names
 
 log = logging.getLogger(__name__)
@@ -50,15 +50,17 @@ _PAUSE = 0.5
 class ClusterEnd:
     """Ends one cluster on its JobManager's behalf. `run` owns what goes on after the answer."""
 
-    def __init__(self, client: KubeClient, blueprint: Blueprint, report: Report) -> None:
+    def __init__(
+        self, client: KubeClient, blueprint: Blueprint, notes: ServiceNotes, report: Report
+    ) -> None:
         self._client = client
+        self._notes = notes
         self._report = report
         self._is_allowed = blueprint.ends_itself
         self._has_data = blueprint.high_availability
         self._deployment = blueprint.deployment
         self._name = objects.name_of(blueprint.deployment)
         self._namespace = blueprint.namespace
-        self._service = names.rest_service_name(blueprint.cluster_id)
         self._labels = names.jobmanager_labels(blueprint.cluster_id)
         self._begun = asyncio.Event()
         self.clock: Callable[[], float] = time.monotonic
@@ -76,7 +78,7 @@ class ClusterEnd:
         if not self._has_data:
             await self._delete()
             return current
-        await self._mark()
+        await self._notes.amend(MARK, lambda _: self._uid)
         await self._client.scale(DEPLOYMENTS, self._name, 0, self._namespace)
         self._begun.set()
         return current
@@ -108,31 +110,12 @@ class ClusterEnd:
     def _uid(self) -> str:
         return objects.uid_of(self._deployment)
 
-    # The mark
-
-    async def _mark(self) -> None:
-        """Write it; a JobManager may be writing its ports at the same time."""
-        for _ in range(5):
-            try:
-                service = await self._client.get(SERVICES, self._service, self._namespace)
-                if objects.annotations_of(service).get(MARK) == self._uid:
-                    return
-                await self._client.replace(_marked(service, self._uid))
-                return
-            except ConflictError:
-                continue
-            except NotFoundError:
-                log.info("there is no Service %s to tell the next broker by", self._service)
-                return
-        raise statuses.unavailable(f"Service {self._service} is written by others all the time")
-
     async def _resume(self) -> None:
         """Go on with an end that a broker before this one has begun."""
         backoff = Backoff(0.2, 5.0)
         while not self._begun.is_set():
             try:
-                service = await self._client.get(SERVICES, self._service, self._namespace)
-                if objects.annotations_of(service).get(MARK) != self._uid:
+                if await self._notes.read(MARK) != self._uid:
                     return
                 log.info("the cluster has begun to end itself, and goes on")
                 await self._client.scale(DEPLOYMENTS, self._name, 0, self._namespace)
@@ -142,8 +125,6 @@ class ClusterEnd:
             except KubernetesError as error:
                 log.info("cannot see whether the cluster has begun to end: %s", error.message)
                 await asyncio.sleep(backoff.pause())
-
-    # The Deployment
 
     async def _are_there(self) -> bool:
         try:
@@ -165,10 +146,3 @@ class ClusterEnd:
 
     async def _delete(self) -> None:
         await self._client.delete(DEPLOYMENTS, self._name, self._namespace, uid=self._uid)
-
-
-def _marked(service: JsonObject, uid: str) -> JsonObject:
-    marked: JsonObject = copy_json(service)
-    metadata = marked["metadata"]
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), MARK: uid}
-    return marked

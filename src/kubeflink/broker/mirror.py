@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TypeAlias
@@ -37,8 +37,12 @@ log = logging.getLogger(__name__)
 GAP_SECONDS = 2
 """How long the API server may take to tell what was deleted before this broker came."""
 
-LostNames = Callable[[], Iterable[str]]
-"""Gives the names of objects that may have been there and are not."""
+LostNames = Callable[[], Awaitable[Iterable[str]]]
+"""Gives the names of objects that may have been there and are not. `KubernetesError`."""
+
+
+async def _nobody() -> Iterable[str]:
+    return ()
 
 
 class Mirror:
@@ -57,7 +61,7 @@ class Mirror:
         *,
         is_own: Callable[[JsonObject], bool],
         keep: Callable[[JsonObject], JsonObject] | None = None,
-        lost_names: LostNames = tuple,
+        lost_names: LostNames = _nobody,
     ) -> None:
         self.resource = resource
         self.namespace = namespace
@@ -200,7 +204,7 @@ class Mirror:
         try:
             return await self._deletions_upstream(seen)
         except GoneError:
-            names = [name for name in self._lost_names() if name not in self._objects]
+            names = [name for name in await self._lost_names() if name not in self._objects]
             log.warning(
                 "what was deleted after version %d is forgotten: %d names are told to be gone",
                 seen,

@@ -30,11 +30,13 @@ from kubeflink.broker.front import front
 from kubeflink.broker.limits import limits_of
 from kubeflink.broker.mirror import Mirror
 from kubeflink.broker.monitor import OUTAGE_SECONDS, Gauges, Monitor
+from kubeflink.broker.notes import ServiceNotes
 from kubeflink.broker.policy import Policy
 from kubeflink.broker.projection import is_over, shown_pod
 from kubeflink.broker.report import Report
 from kubeflink.broker.services import ServiceUpdates
 from kubeflink.broker.store import BrokerStore
+from kubeflink.broker.tally import Tally
 from kubeflink.errors import ConfigurationError
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.exchange import Limits as RequestLimits
@@ -79,7 +81,6 @@ class Broker:
         limits = limits_of(blueprint.running)
         cluster_id, namespace = blueprint.cluster_id, blueprint.namespace
         self.policy = policy = Policy(cluster_id, namespace, blueprint.worker)
-        driver: WorkerDriver | None = None
         self.pods = Mirror(
             client,
             PODS,
@@ -87,10 +88,12 @@ class Broker:
             names.taskmanager_labels(cluster_id),
             is_own=lambda pod: policy.is_own(pod) and owned_by(pod, blueprint.deployment),
             keep=shown_pod,
-            lost_names=lambda: driver.lost_names() if driver is not None else (),
+            lost_names=lambda: self.driver.lost_names(),
         )
-        self.driver = driver = WorkerDriver(
-            client, blueprint, policy, self.pods, limits, self.report, timing
+        notes = ServiceNotes(client, blueprint)
+        self._tally = Tally(notes)
+        self.driver = WorkerDriver(
+            client, blueprint, policy, self.pods, limits, self._tally, self.report, timing
         )
         self.config_maps = self._config_maps(client) if blueprint.high_availability else None
         ha = None
@@ -98,8 +101,8 @@ class Broker:
             most = limits.config_maps
             ha = HighAvailability(client, blueprint, self.config_maps, most, self.report)
         services = ServiceUpdates(client, blueprint, self.report)
-        self._end = ClusterEnd(client, blueprint, self.report)
-        store = BrokerStore(client, blueprint, self.pods, driver, services, ha, self._end)
+        self._end = ClusterEnd(client, blueprint, notes, self.report)
+        store = BrokerStore(client, blueprint, self.pods, self.driver, services, ha, self._end)
         self.server: ApiServer = front(
             store,
             blueprint,
@@ -174,7 +177,7 @@ class Broker:
             self._main.result()
 
     async def _run(self) -> None:
-        parts = [self.pods.run(), self.driver.run(), self._end.run()]
+        parts = [self.pods.run(), self.driver.run(), self._tally.run(), self._end.run()]
         if self.config_maps is not None:
             parts.append(self.config_maps.run())
         tasks = [asyncio.create_task(part, name="part of the broker") for part in parts]

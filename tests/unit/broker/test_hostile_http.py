@@ -32,6 +32,7 @@ from support.broker import (
     RealCluster,
     cluster_spec,
     jobmanager,
+    noted,
     real_cluster,
     running_broker,
 )
@@ -58,6 +59,7 @@ async def broker(
     cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Broker]:
     async with running_broker(cluster, tmp_path_factory.mktemp("broker")) as broker:
+        await noted(cluster, broker)
         yield broker
 
 

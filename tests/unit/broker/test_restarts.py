@@ -12,7 +12,9 @@ import pytest
 from kubeflink import objects
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.faults import Fault
+from kubeflink.broker import tally
 from kubeflink.broker.process import Broker
+from kubeflink.broker.tally import NOTE
 from support.broker import (
     PODS,
     Events,
@@ -104,15 +106,74 @@ async def test_where_the_history_is_gone_the_names_tell(
     await brokers.stop()
     for index in (1, 3, 5):
         await delete(cluster, f"demo-taskmanager-1-{index}")
+    await note(cluster, None)
     cluster.store.expire_history()
 
     flink = await brokers.start()
     async with flink.watch(seen) as events:
         first = [await kind_and_name(events), await kind_and_name(events)]
         assert first == [(f"demo-taskmanager-1-{index}", "DELETED") for index in (1, 3)]
-        # Only the next request shows that there was one more.
+        # Without the note, only the next request shows that there was one more.
         await flink.ask(6)
         await events.until("DELETED", "demo-taskmanager-1-5")
+
+
+async def test_where_nothing_is_left_the_note_tells(cluster: RealCluster, brokers: Brokers) -> None:
+    """All workers of two JobManagers are gone, and nobody knows any more that they were there."""
+    flink = await brokers.start()
+    asked = [(1, 1), (1, 2), (2, 1), (2, 70)]
+    async with flink.watch() as events:
+        for attempt, index in asked:
+            await flink.ask(index, attempt)
+            await events.until("ADDED", f"demo-taskmanager-{attempt}-{index}")
+        seen = events.version
+    await until(lambda: is_noted(cluster, "1:64 2:128"))
+    await brokers.stop()
+    for name in await cluster.pods():
+        await delete(cluster, name)
+    cluster.store.expire_history()
+
+    flink = await brokers.start()
+    async with flink.watch(seen) as events:
+        told = dict([await kind_and_name(events) for _ in range(64 + 128)])
+        assert set(told.values()) == {"DELETED"}
+        assert {f"demo-taskmanager-{attempt}-{index}" for attempt, index in asked} <= told.keys()
+        # And it goes on from there.
+        await flink.ask(71, 2)
+        await events.until("ADDED", "demo-taskmanager-2-71")
+
+
+async def note(cluster: RealCluster, text: str | None) -> None:
+    """Write the note; None removes it."""
+    service = await cluster.store.get(objects.SERVICES, "default", "demo-rest")
+    service["metadata"]["annotations"] = {} if text is None else {NOTE: text}
+    await cluster.store.replace(objects.SERVICES, "default", service)
+
+
+async def is_noted(cluster: RealCluster, text: str) -> bool:
+    service = await cluster.store.get(objects.SERVICES, "default", "demo-rest")
+    return objects.annotations_of(service).get(NOTE) == text
+
+
+async def test_the_note_is_written_seldom(cluster: RealCluster, brokers: Brokers) -> None:
+    """And however the Service is written by others, no worker waits for it."""
+    flink = await brokers.start()
+    cluster.faults.add(Fault("/services/", "PUT", times=3, status=409))
+    cluster.faults.add(Fault("/services/", "PUT", times=1, status=500))
+    for index in range(1, 40):
+        assert (await flink.ask(index))[0] == 201
+    await until(lambda: is_noted(cluster, "1:64"))
+    written = cluster.faults.count("PUT", "/services/")
+    await flink.ask(64)
+    await flink.ask(65)
+    await until(lambda: is_noted(cluster, "1:128"))
+    assert cluster.faults.count("PUT", "/services/") == written + 1
+
+
+@pytest.mark.parametrize("text", ["", "x", "1:", "1:2:3 4:5", "-1:5", "9999999999:1", "1:\u0661"])
+def test_what_others_have_noted_is_passed_over(text: str) -> None:
+    assert tally.parse(text) == ({4: 5} if "4:5" in text else {})
+    assert tally.parse(tally.text({2: 64, 1: 128})) == {1: 128, 2: 64}
 
 
 async def test_no_watch_is_ever_told_that_its_version_is_too_old(
@@ -124,8 +185,10 @@ async def test_no_watch_is_ever_told_that_its_version_is_too_old(
     for version in ("1", "12345", str(cluster.store.revision), str(cluster.store.revision + 99)):
         async with flink.watch(version) as events:
             await cluster.set_status("demo-taskmanager-1-1", message=f"seen from {version}")
-            kind, _ = await events.next()
-            assert kind in ("ADDED", "MODIFIED")
+            told = await kind_and_name(events)
+            while told[1] == "DELETED":  # what may have been there, and is not
+                told = await kind_and_name(events)
+            assert told[1] in ("ADDED", "MODIFIED")
 
 
 async def test_what_the_broker_itself_missed_it_finds_by_listing(
