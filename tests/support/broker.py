@@ -19,6 +19,7 @@ from kubeflink.apiserver.reviews import Attributes, Authorizer
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore
 from kubeflink.broker.blueprint import Blueprint, ClusterFiles, make_blueprint, read_blueprint
+from kubeflink.broker.connections import AiohttpConnections
 from kubeflink.broker.driver import Timing
 from kubeflink.broker.process import ONE_ATTEMPT, Broker, Listening
 from kubeflink.broker.tally import NOTE
@@ -186,7 +187,9 @@ async def running_broker(
 ) -> AsyncIterator[Broker]:
     """A broker for `demo`, listening without TLS."""
     path = kubeconfig(cluster.server, directory)
-    async with KubeClient.connect(kubeconfig=path, environ={}, limits=ONE_ATTEMPT) as client:
+    async with KubeClient.connect(
+        kubeconfig=path, environ={}, limits=ONE_ATTEMPT, connections=AiohttpConnections
+    ) as client:
         blueprint = await read_blueprint(client, "demo", "default")
         async with Broker(client, blueprint, Listening(TOKEN, None), timing=timing) as broker:
             await broker.ready()

@@ -9,6 +9,7 @@ matches is used.
 from __future__ import annotations
 
 import re
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,11 +57,14 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults of a server, and a record of all requests that it saw."""
+    """The faults of a server, and a record of the requests that it saw.
 
-    def __init__(self, *faults: Fault) -> None:
+    `remember` is how many of the last ones there are in it, None for all.
+    """
+
+    def __init__(self, *faults: Fault, remember: int | None = None) -> None:
         self.faults: list[Fault] = list(faults)
-        self.requests: list[tuple[str, str]] = []
+        self.requests: deque[tuple[str, str]] = deque(maxlen=remember)
 
     def add(self, fault: Fault) -> Fault:
         """Add a fault while the server runs; returns it, so that it can be asked and removed."""

@@ -42,6 +42,9 @@ log = logging.getLogger(__name__)
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _PUBLIC = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _TOKEN_PATH = "/-/"
+
+REMEMBERED = 1000
+"""How many of its last requests a server remembers; one that was given a plan remembers all."""
 _FORMS = ("application/json", "application/merge-patch+json")
 
 
@@ -76,7 +79,7 @@ class ApiServer:
     ) -> None:
         self.store = store
         self._resources_only = resources_only
-        self.faults = faults or FaultPlan()
+        self.faults = faults or FaultPlan(remember=REMEMBERED)
         self._token = token
         self._user = user
         self._authorizer = authorizer or AllowAll()

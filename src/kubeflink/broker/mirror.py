@@ -97,7 +97,7 @@ class Mirror:
             self.resource,
             self.namespace,
             labels=self._labels,
-            transform=self._keep,
+            transform=self._kept_once,
         )
         async with reflector:
             self._reflector = reflector
@@ -127,6 +127,13 @@ class Mirror:
     def kept(self, obj: JsonObject) -> JsonObject:
         """What is kept of an object."""
         return obj if self._keep is None else self._keep(obj)
+
+    def _kept_once(self, obj: JsonObject) -> JsonObject:
+        """The same; of what was entered before the watch brought it, there is no second copy."""
+        known = self._objects.get(objects.name_of(obj))
+        if known is not None and version_of(known) == version_of(obj):
+            return known
+        return self.kept(obj)
 
     def remove(self, obj: JsonObject) -> None:
         """An object has gone; one that took its name meanwhile has not."""

@@ -6,8 +6,8 @@ import aiohttp
 import pytest
 
 from kubeflink import objects
-from kubeflink.apiserver.faults import Fault
-from kubeflink.apiserver.server import ApiServer
+from kubeflink.apiserver.faults import Fault, FaultPlan
+from kubeflink.apiserver.server import REMEMBERED, ApiServer
 from kubeflink.apiserver.store import ObjectStore
 from kubeflink.errors import LocalError, NotFoundError
 from support.manifests import CONFIG_MAPS, config_map
@@ -82,3 +82,14 @@ async def test_a_server_comes_back_on_its_port(store: ObjectStore) -> None:
         http.get(f"{again.url}/readyz") as answer,
     ):
         assert answer.status == 200
+
+
+def test_a_server_that_lives_long_does_not_remember_all(server: ApiServer) -> None:
+    plan = FaultPlan()
+    for number in range(REMEMBERED + 10):
+        for each in (server.faults, plan):
+            each.strike("GET", f"/{number}")
+
+    assert len(server.faults.requests) == REMEMBERED
+    assert server.faults.requests[-1] == ("GET", f"/{REMEMBERED + 9}")
+    assert len(plan.requests) == REMEMBERED + 10

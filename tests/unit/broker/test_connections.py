@@ -26,7 +26,7 @@ from support.api_stub import ApiStub, break_at_once, carry_out_and_break, watchi
 
 PODS = "/api/v1/namespaces/work/pods"
 ONCE = Limits(total=0.0, first_contact=0.0, internal=0.0)
-SOME = Limits(total=20.0, first_contact=0.5, internal=20.0, pause=0.02)
+SOME = Limits(total=60.0, first_contact=60.0, internal=60.0, pause=0.02)
 
 
 @pytest.fixture(params=["aiohttp", "httpx2"])

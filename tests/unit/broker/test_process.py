@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from kubeflink import objects
 from kubeflink.apiserver.faults import Fault
 from kubeflink.broker.blueprint import read_blueprint, read_files
 from kubeflink.broker.process import ONE_ATTEMPT, Broker, listening_from, write_credentials
+from kubeflink.broker.projection import FINGERPRINT
 from kubeflink.errors import ConfigurationError, ForbiddenError, LocalError, NotFoundError
 from kubeflink.kube import KubeClient
 from kubeflink.spec.broker import make_credentials
@@ -146,3 +148,20 @@ def test_a_token_that_can_be_guessed(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match="fewer than 16"):
         listening_from(tmp_path)
+
+
+async def test_what_was_made_is_not_held_twice(flink: JobManager, cluster: RealCluster) -> None:
+    for index in (1, 2):
+        assert (await flink.ask(index))[0] == 201
+    async with flink.watch() as events:
+        # The watch brings what was made just now. A change after it shows that it has been there.
+        await cluster.set_status("demo-taskmanager-1-2", phase="Running")
+        await events.until("MODIFIED", "demo-taskmanager-1-2")
+
+    dicts = [each for each in gc.get_objects() if type(each) is dict]
+    kept = [each["name"] for each in dicts if _is_kept(each.get("annotations"))]
+    assert kept.count("demo-taskmanager-1-1") == 1
+
+
+def _is_kept(annotations: object) -> bool:
+    return type(annotations) is dict and FINGERPRINT in annotations
