@@ -1,0 +1,1 @@
+"""What the benchmarks of the broker share: the processes that take part, and what they use."""
