@@ -19,6 +19,7 @@
     │       └── ServerError             5xx
     ├── FlinkError                      Flink itself
     │   ├── RestUnreachableError        no answer from the JobManager's REST API
+    │   ├── RestTlsError                its TLS does not fit: a certificate, the protocol
     │   ├── RestStatusError             an answer that is an error; carries Flink's own text
     │   └── JobFailedError              a job ended in another state than was asked for
     ├── ClusterError                    a cluster as a whole
@@ -164,6 +165,13 @@ class FlinkError(KubeflinkError):
 
 class RestUnreachableError(FlinkError):
     """The JobManager's REST API gave no answer. Says nothing about the state of a job."""
+
+
+class RestTlsError(FlinkError):
+    """TLS with the REST API does not fit: whom to trust, who asks, or that it is spoken at all.
+
+    Unlike a server that cannot be reached, this does not pass by itself.
+    """
 
 
 class RestStatusError(FlinkError):

@@ -13,6 +13,7 @@ from kubeflink.cli import console
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
+    from kubeflink.config.rest_tls import RestTls
     from kubeflink.kube import KubeClient
 
 
@@ -35,9 +36,25 @@ def configured_client(configuration: Configuration) -> KubeClient:
         )
     _say_notices(access.notices)
     return KubeClient.of(
-        replace(access, namespace=namespace),
+        replace(access, namespace=namespace, rest_tls=rest_tls_of(configuration)),
         user_agent=configuration.get_optional(k8s.CLIENT_USER_AGENT),
     )
+
+
+def rest_tls_of(configuration: Configuration) -> RestTls | None:
+    """What the configuration says of TLS with the REST API, with files of this machine.
+
+    Those that it names may be the pods' own; the environment can name others.
+    """
+    from os import environ
+
+    from kubeflink.config import rest_tls
+
+    found = rest_tls.rest_tls(configuration)
+    if found is None:
+        return None
+    files = environ.get(rest_tls.CA_VARIABLE), environ.get(rest_tls.CERTIFICATE_VARIABLE)
+    return found.with_files_of(rest_tls.given_files(*files))
 
 
 def context_client(

@@ -104,10 +104,12 @@ async def cluster_of(action: Action) -> AsyncIterator[SessionCluster]:
         ):
             yield cluster
     elif action.target == REMOTE:
+        from kubeflink.cli.access import rest_tls_of
         from kubeflink.cluster.remote import RemoteCluster
 
         host, port = remote_address(action)
-        async with RemoteCluster(host, port) as remote:
+        tls = rest_tls_of(action.configuration)
+        async with RemoteCluster(host, port, tls=tls) as remote:
             yield remote
     else:
         raise unknown_target(action.target)

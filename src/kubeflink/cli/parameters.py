@@ -97,9 +97,10 @@ class ClusterName(click.ParamType[str]):
 
 
 def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
-    """Adds `--namespace`, `--context`, `--kubeconfig`; the command gets them as `connection`.
+    """Adds `--namespace`, `--context`, `--kubeconfig`, `--rest-ca`, `--rest-cert`.
 
-    The commands that Flink has too know only the long name of the first.
+    The command gets them as `connection`. The commands that Flink has too know only the long name
+    of the first.
     """
 
     def add(function: F) -> F:
@@ -109,9 +110,12 @@ def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
             namespace: str | None,
             context: str | None,
             kubeconfig: str | None,
+            rest_ca: str | None,
+            rest_cert: str | None,
             **kw: Any,
         ) -> Any:
             from kubeflink.cluster.access import Connection
+            from kubeflink.config.rest_tls import given_files
 
             given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
             for option, value in given.items():
@@ -119,11 +123,24 @@ def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
                     raise UsageError(
                         f"--{option} has no value", hint="Is a variable of the shell empty?"
                     )
-            connection = Connection(kubeconfig=kubeconfig, context=context, namespace=namespace)
+            connection = Connection(kubeconfig, context, namespace, given_files(rest_ca, rest_cert))
             return function(*args, connection=connection, **kw)
 
         names = ("-n", "--namespace") if short_namespace else ("--namespace",)
         for option in (
+            click.option(
+                "--rest-cert",
+                metavar="FILE",
+                envvar="KUBEFLINK_REST_CERT",
+                help="The certificate and key to show to Flink's REST API with TLS: PEM or PKCS12.",
+            ),
+            click.option(
+                "--rest-ca",
+                metavar="FILE",
+                envvar="KUBEFLINK_REST_CA",
+                help="The authority to trust for Flink's REST API with TLS: PEM or PKCS12. Its"
+                " password is KUBEFLINK_REST_PASSWORD.",
+            ),
             click.option("--kubeconfig", metavar="FILE", help="The kubeconfig to use."),
             click.option("--context", metavar="NAME", help="The context in the kubeconfig."),
             click.option(*names, "namespace", metavar="NAME", help="The Kubernetes namespace."),

@@ -53,7 +53,8 @@ async def _forward(client: KubeClient, name: str, port: int, *, opens: bool) -> 
         client, names.REST_PORT, service=service, local_port=port, notify=console.say
     )
     async with forward:
-        _tell(forward.url, opens)
+        secure = client.access.rest_tls is not None
+        _tell(forward.url.replace("http", "https", 1) if secure else forward.url, opens)
         console.say("forwarding until Ctrl-C")
         await asyncio.Event().wait()
 

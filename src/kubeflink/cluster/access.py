@@ -17,6 +17,7 @@ from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
+    from kubeflink.config.rest_tls import RestTls
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +27,15 @@ class Connection:
     kubeconfig: str | Path | None = None
     context: str | None = None
     namespace: str | None = None
+    rest_tls: RestTls | None = None
+    """For the REST APIs of its clusters, on top of what a configuration says."""
 
     def client(self, *, environ: Mapping[str, str] = os.environ) -> KubeClient:
         """A client; no request is made. Raises KubeconfigError."""
-        return KubeClient.connect(
-            kubeconfig=self.kubeconfig,
-            context=self.context,
-            namespace=self.namespace,
-            environ=environ,
+        access = kubeconfigs.load(
+            self.kubeconfig, self.context, namespace=self.namespace, environ=environ
         )
+        return KubeClient.of(replace(access, rest_tls=self.rest_tls), environ=environ)
 
 
 def configured(
@@ -76,9 +77,26 @@ def configured(
     wanted = configuration.get_optional(k8s.NAMESPACE)
     if wanted is None:
         configuration = configuration.with_values({k8s.NAMESPACE.key: access.namespace})
-    access = replace(access, namespace=wanted or access.namespace)
+    tls = _rest_tls(configuration, connection.rest_tls)
+    access = replace(access, namespace=wanted or access.namespace, rest_tls=tls)
     user_agent = configuration.get_optional(k8s.CLIENT_USER_AGENT)
     return configuration, KubeClient.of(access, user_agent=user_agent, environ=environ)
+
+
+def _rest_tls(configuration: Configuration, given: RestTls | None) -> RestTls | None:
+    """What the configuration says about TLS, whose files may be the pods' own, and what is given.
+
+    Whether it can be used is seen here, before anything is deployed. Raises ConfigurationError.
+    """
+    from kubeflink.config.rest_tls import rest_tls
+
+    found = rest_tls(configuration)
+    found = given if found is None else found.with_files_of(given)
+    if found is not None and found.is_pinned:
+        from kubeflink.rest.tls import context_of
+
+        context_of(found)
+    return found
 
 
 def with_default_memory(configuration: Configuration) -> Configuration:

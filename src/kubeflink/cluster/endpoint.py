@@ -14,6 +14,12 @@ known beforehand from an access review, or seen when the proxy refuses (once: `_
 | NodePort | a ready, schedulable node and the node port | the same |
 | LoadBalancer | the ingress's IP or name, or pending | the same, while pending API server |
 
+Whether the REST API speaks TLS is known from the access's `rest_tls`, or seen when Flink sends
+whoever speaks plainly to where TLS is spoken (once, too). A service proxy trusts whatever
+certificate it is shown and has none to show itself. So who says whom to trust, or who asks, gets a
+port-forward with TLS from end to end; for all others the API server stands as surety, as it does
+for plain HTTP.
+
 Flink's client gives a node's address with the Service's port while a LoadBalancer is pending, which
 never works, and picks any node; see docs/deviations.md.
 """
@@ -26,7 +32,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from kubeflink import objects
 from kubeflink.cluster.clock import Deadline
@@ -35,6 +41,7 @@ from kubeflink.errors import (
     ForbiddenError,
     KubeflinkError,
     NotFoundError,
+    RestTlsError,
 )
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import NODES, PODS, SERVICES, JsonObject, Resource
@@ -44,6 +51,7 @@ from kubeflink.spec import names
 if TYPE_CHECKING:
     import httpx2
 
+    from kubeflink.config.rest_tls import RestTls
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.transport import StillThere, Way
 
@@ -62,6 +70,9 @@ _POLL_SECONDS = 1.0
 
 _FORWARDING: WeakSet[KubeClient] = WeakSet()
 """Clients whose API server has refused to be a service proxy."""
+
+_SPEAKING_TLS: WeakKeyDictionary[KubeClient, set[tuple[str, str]]] = WeakKeyDictionary()
+"""The Services, by namespace and name, behind which TLS was found to be spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +147,10 @@ async def address_of(
     service: JsonObject,
     *,
     address_type: str = INTERNAL_IP,
-    scheme: str = "http",
     load_balancer_seconds: float = 0.0,
 ) -> Address:
     """The address of a live rest Service; a pending LoadBalancer is waited for within the limit."""
+    scheme = scheme_of(client, service)
     service_type = _type_of(service)
     if service_type == "NodePort":
         return await _node_port_address(client, service, address_type, scheme)
@@ -155,22 +166,41 @@ async def route_to(
     namespace: str | None = None,
     *,
     address_type: str = INTERNAL_IP,
-    scheme: str = "http",
 ) -> Route:
     """The way from here to a cluster's REST API. Raises ClusterNotFoundError."""
     service = await rest_service(client, cluster_id, namespace)
     where = f"cluster {cluster_id}"
-    address = await address_of(client, service, address_type=address_type, scheme=scheme)
-    if address.url is not None and (client.access.in_cluster or not address.is_internal):
-        return Route("direct", address.url, f"{where} ({address.url})")
+    address = await address_of(client, service, address_type=address_type)
     name, space = objects.name_of(service), objects.namespace_of(service) or client.namespace
     port = _rest_port(service).get("name") or _cluster_port(service)
-    prefix = "https:" if scheme == "https" else ""
-    path = client.service_proxy_path(f"{prefix}{name}", port, space)
+    if address.url is not None and (client.access.in_cluster or not address.is_internal):
+        return Route("direct", address.url, f"{where} ({address.url})", name, port, space)
+    path = client.service_proxy_path(name, port, space)
     route = Route("service proxy", path, f"{where} (through the API server)", name, port, space)
-    if client in _FORWARDING or await _may_not_use_proxy(client, route):
+    if scheme_of(client, service) == "https":
+        route = _secured(client, route)
+    tls = client.access.rest_tls
+    if (tls is not None and tls.is_pinned) or client in _FORWARDING:
+        return _by_port_forward(route)
+    if await _may_not_use_proxy(client, route):
         return _by_port_forward(route)
     return route
+
+
+def scheme_of(client: KubeClient, service: JsonObject) -> str:
+    """`https` for a rest Service whose JobManager is known to speak TLS."""
+    found = (objects.namespace_of(service) or client.namespace, objects.name_of(service))
+    is_known = found in _SPEAKING_TLS.get(client, ())
+    return "https" if is_known or client.access.rest_tls is not None else "http"
+
+
+def _secured(client: KubeClient, route: Route) -> Route:
+    """The same with TLS."""
+    if route.kind == "service proxy":
+        path = client.service_proxy_path(f"https:{route.service}", route.port, route.namespace)
+        return replace(route, url=path)
+    plain, secure = route.url, route.url.replace("http://", "https://", 1)
+    return replace(route, url=secure, where=route.where.replace(plain, secure))
 
 
 async def _may_not_use_proxy(client: KubeClient, route: Route) -> bool:
@@ -210,16 +240,26 @@ async def connect(
     async with AsyncExitStack() as resources:
 
         async def detour(error: KubeflinkError) -> Way:
-            """A port-forward in the place of the service proxy."""
-            other = _by_port_forward(route)
+            """TLS where it is wanted, or a port-forward in the place of the service proxy."""
+            nonlocal route
+            if isinstance(error, RestTlsError):
+                other = _secured(client, route)
+                known = _SPEAKING_TLS.setdefault(client, set())
+                known.add((route.namespace, route.service))
+                logger.info("%s; going on with it", error.message)
+            elif route.kind == "service proxy":
+                other = _by_port_forward(route)
+            else:
+                raise error
             try:
-                http, url = await _opened(client, other, resources, to_one_pod=False)
+                http, url = await _opened(client, other, resources, to_one_pod=to_one_pod)
             except KubeflinkError as refused:
                 logger.info("no port-forward either: %s", refused.message)
                 raise error from refused
-            if client not in _FORWARDING:
+            if other.kind != route.kind and client not in _FORWARDING:
                 _FORWARDING.add(client)
                 logger.warning("%s; going on by port-forward", error.message)
+            route = other
             return Way(http, url, other.where)
 
         http, url = await _opened(client, route, resources, to_one_pod=to_one_pod)
@@ -229,7 +269,7 @@ async def connect(
             where=route.where,
             retry_seconds=retry_seconds,
             still_there=still_there,
-            detour=detour if route.kind == "service proxy" else None,
+            detour=detour,
         )
 
 
@@ -249,8 +289,43 @@ async def _opened(
         opened = await resources.enter_async_context(forward)
         url = f"{route.url}127.0.0.1:{opened.port}"
     limits = httpx2.Limits(max_connections=1 if to_one_pod else 100)
-    http = httpx2.AsyncClient(trust_env=not is_near(url), limits=limits)
+    http = http_client(url, client.access.rest_tls, limits=limits, name=_name_of(route))
     return await resources.enter_async_context(http), url
+
+
+def http_client(
+    url: str, tls: RestTls | None, *, limits: httpx2.Limits | None = None, name: str | None = None
+) -> httpx2.AsyncClient:
+    """An HTTP client for a JobManager at this address, with TLS as it is said, or the system's.
+
+    `name` is what its certificate must be for, where that is checked and the address is another.
+    Reads files; raises ConfigurationError.
+    """
+    import httpx2
+
+    from kubeflink.config.rest_tls import RestTls
+
+    how: dict[str, Any] = {"trust_env": not is_near(url)}
+    if limits is not None:
+        how["limits"] = limits
+    if url.startswith("https://"):
+        from kubeflink.rest.tls import context_of
+
+        how["verify"] = context_of(tls or RestTls())
+        if name is not None:
+
+            async def name_server(request: httpx2.Request) -> None:
+                request.extensions["sni_hostname"] = name
+
+            how["event_hooks"] = {"request": [name_server]}
+    return httpx2.AsyncClient(**how)
+
+
+def _name_of(route: Route) -> str | None:
+    """The name that a JobManager's certificate has, where it is reached by a local port."""
+    if route.kind != "port-forward":
+        return None
+    return names.service_address(route.service, route.namespace)
 
 
 @asynccontextmanager

@@ -28,6 +28,7 @@ from kubeflink.errors import (
     ForbiddenError,
     KubernetesError,
     NotFoundError,
+    RestTlsError,
     WaitTimeoutError,
 )
 from kubeflink.kube.client import KubeClient
@@ -106,7 +107,7 @@ class _Wait:
             async with endpoint.connect(self.client, self._route, retry_seconds=0.0) as flink:
                 async with asyncio.timeout(10.0):
                     return await flink.overview()
-        except (ForbiddenError, ClusterNotFoundError):
+        except (ForbiddenError, ClusterNotFoundError, RestTlsError):
             raise
         except TimeoutError:
             self._last_error = "the REST API gave no answer in 10 s"

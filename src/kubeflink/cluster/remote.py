@@ -11,11 +11,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
 from kubeflink.cluster import endpoint
-from kubeflink.cluster.endpoint import Address, is_near
+from kubeflink.cluster.endpoint import Address
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.rest import FlinkClient
 
 if TYPE_CHECKING:
+    from kubeflink.cluster.diagnosis import Diagnosis
+    from kubeflink.cluster.workers import WorkerWatch
+    from kubeflink.config.rest_tls import RestTls
     from kubeflink.rest.transport import FirstContact
 
 
@@ -30,13 +33,14 @@ class RemoteCluster(SessionCluster):
         host: str,
         port: int,
         *,
-        scheme: str = "http",
+        tls: RestTls | None = None,
         first_contact: FirstContact | None = None,
     ) -> None:
         self._first_contact = first_contact
+        self._tls = tls
         shown = f"[{host}]" if ":" in host else host
-        self._host, self._port, self._scheme = host, port, scheme
-        self._url = f"{scheme}://{shown}:{port}"
+        self._host, self._port = host, port
+        self._url = f"{'http' if tls is None else 'https'}://{shown}:{port}"
         self.name = f"{shown}:{port}"
         self.namespace = ""
         self.uid = None
@@ -51,11 +55,9 @@ class RemoteCluster(SessionCluster):
         """The client of the REST API; it lives until `close`."""
         self._check_open()
         if self._flink is None:
-            import httpx2
-
             from kubeflink.rest.transport import FirstContact
 
-            http = httpx2.AsyncClient(trust_env=not is_near(self._url))
+            http = endpoint.http_client(self._url, self._tls)
             await self._resources.enter_async_context(http)
             self._flink = FlinkClient(
                 http,
@@ -68,7 +70,7 @@ class RemoteCluster(SessionCluster):
     def on_this_loop(self) -> Self:
         """The same address, for an event loop in another thread."""
         first_contact = self._first_contact
-        return type(self)(self._host, self._port, scheme=self._scheme, first_contact=first_contact)
+        return type(self)(self._host, self._port, tls=self._tls, first_contact=first_contact)
 
     @asynccontextmanager
     async def socket(
@@ -81,6 +83,12 @@ class RemoteCluster(SessionCluster):
     async def one_jobmanager(self) -> AsyncIterator[FlinkClient]:
         """The same client as `flink`: what is behind the address cannot be told."""
         yield await self.flink()
+
+    def watch_workers(self, on_trouble: Callable[[Diagnosis], None] | None = None) -> WorkerWatch:
+        """Its pods, if it has some, are not to be seen from here."""
+        from kubeflink.cluster.workers import WorkerWatch
+
+        return WorkerWatch(None, self.name, self.namespace, on_trouble)
 
     async def recovers_jobs(self) -> bool:
         """It may."""

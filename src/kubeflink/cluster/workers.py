@@ -36,13 +36,13 @@ PASSING_SECONDS: Final = 10.0
 class WorkerWatch:
     """Watches the TaskManager pods of a cluster while its context is open.
 
-    Without the right to list or watch pods it finds nothing, which is no error: what it has to tell
-    is an addition. `on_trouble` is called once for each trouble of each pod.
+    Without the right to list or watch pods, or without a Kubernetes to ask, it finds nothing, which
+    is no error: what it has to tell is an addition. `on_trouble` is called once for each trouble of each pod.
     """
 
     def __init__(
         self,
-        client: KubeClient,
+        client: KubeClient | None,
         cluster_id: str,
         namespace: str,
         on_trouble: Callable[[Diagnosis], None] | None = None,
@@ -74,6 +74,8 @@ class WorkerWatch:
         await end(self._task)
 
     async def _run(self) -> None:
+        if self._client is None:
+            return
         reflector = Reflector(self._client, PODS, self._namespace, labels=self._labels)
         try:
             async with reflector, asyncio.TaskGroup() as group:

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubeflink.objects import JsonObject
+
+if TYPE_CHECKING:
+    from kubeflink.config.rest_tls import RestTls
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +106,6 @@ class ClusterAccess:
     tls: ServerTls = ServerTls()
     proxy_url: str | None = field(default=None, repr=False)
     credentials: UserCredentials = UserCredentials()
+    rest_tls: RestTls | None = None
+    """For the JobManagers behind it, whose REST APIs are reached with the same access."""
     notices: tuple[str, ...] = ()

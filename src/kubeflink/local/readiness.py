@@ -10,6 +10,7 @@ or TCP. Commands as probes are not run; they belong to an image that is not here
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 
 from kubeflink.local.command import HOST
@@ -54,21 +55,48 @@ class Readiness:
 
 
 async def _answers(port: int, path: str | None) -> bool:
-    """Whether a server is there that does not say that it cannot serve (5xx)."""
+    """Whether a server is there that does not say that it cannot serve (5xx).
+
+    Flink's REST server with TLS answers whoever speaks plainly that he should not (a redirection);
+    he is then asked again with TLS.
+    """
     try:
         async with asyncio.timeout(_ANSWER_TIMEOUT):
-            reader, writer = await asyncio.open_connection(HOST, port)
-            try:
-                if path is None:
-                    return True
-                writer.write(f"GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
-                await writer.drain()
-                status = await reader.readline()
-            finally:
-                writer.close()
+            status = await _status(port, path, None)
+            if path is not None and _wants_tls(status):
+                status = await _status(port, path, _unchecked())
+            return path is None or _serves(status)
+    except ssl.SSLError:
+        return True  # It is there, and wants a certificate.
     except (OSError, TimeoutError):
         return False
-    if not status:
-        return False  # It hung up: HTTP is not what it speaks.
-    # Other words are those of a server with TLS, which is there and wants to be greeted so.
-    return not status.startswith(b"HTTP/") or status.split(b" ")[1:2] < [b"500"]
+
+
+async def _status(port: int, path: str | None, context: ssl.SSLContext | None) -> bytes:
+    """The first line of the answer; nothing where only a connection is asked for."""
+    reader, writer = await asyncio.open_connection(HOST, port, ssl=context)
+    try:
+        if path is None:
+            return b""
+        writer.write(f"GET {path} HTTP/1.0\r\nHost: {HOST}\r\n\r\n".encode())
+        await writer.drain()
+        return await reader.readline()
+    finally:
+        writer.close()
+
+
+def _wants_tls(status: bytes) -> bool:
+    """Whether this is a redirection, or an alert of TLS instead of words of HTTP."""
+    return status[:1] == b"\x15" or status.split(b" ")[1:2] in ([b"301"], [b"302"], [b"307"])
+
+
+def _serves(status: bytes) -> bool:
+    # Nothing: it hung up, so HTTP is not what it speaks.
+    return status.startswith(b"HTTP/") and status.split(b" ")[1:2] < [b"500"]
+
+
+def _unchecked() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -213,8 +213,6 @@ class FlinkClient:
             raise
         return answer.jobid
 
-    # -- jobs --------------------------------------------------------------------------------
-
     async def plan(
         self,
         jar_id: str,
@@ -246,6 +244,8 @@ class FlinkClient:
             read_seconds=RUN_SECONDS,
         )
         return answer.plan
+
+    # -- jobs --------------------------------------------------------------------------------
 
     async def jobs(self) -> tuple[models.JobSummary, ...]:
         """All jobs that the JobManager remembers."""

@@ -9,11 +9,13 @@ something else. Nothing at all, or the API server saying that it cannot reach th
 from __future__ import annotations
 
 import re
+import ssl
 from typing import Any, Final
 
 import httpx2
 import msgspec
 
+from kubeflink.config.rest_tls import CA_OPTION, CERTIFICATE_OPTION
 from kubeflink.errors import (
     ApiStatusError,
     FlinkError,
@@ -21,9 +23,11 @@ from kubeflink.errors import (
     KubernetesError,
     NotFoundError,
     RestStatusError,
+    RestTlsError,
     RestUnreachableError,
     UnauthorizedError,
 )
+from kubeflink.rest import tls
 from kubeflink.rest.java_errors import root_cause
 from kubeflink.rest.models import ErrorEnvelope
 
@@ -49,6 +53,9 @@ _TRANSIENT_CAUSES: Final = (
 # The option was called state.savepoints.dir up to 1.20.
 _NO_SAVEPOINT_DIRECTORY: Final = re.compile(r"savepoint(s\.dir|-dir)\] is not set")
 
+# In the words of Go and of OpenSSL.
+_SPOILT_TLS: Final = re.compile(r"\btls: |ALERT_\w*CERTIFICATE|CERTIFICATE_REQUIRED")
+
 _STATUS_ERRORS: Final[dict[int, type[ApiStatusError]]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
@@ -62,6 +69,62 @@ def unreachable(where: str, cause: Exception) -> RestUnreachableError:
     if isinstance(cause, httpx2.TimeoutException):
         told = f"no answer in time ({type(cause).__name__})"
     return RestUnreachableError(f"Flink's REST API at {where} cannot be reached: {told}")
+
+
+def tls_failure(where: str, cause: Exception) -> RestTlsError | None:
+    """The error for TLS that does not fit; None for an error that may have other causes."""
+    link: BaseException | None = cause
+    while link is not None and not isinstance(link, ssl.SSLError):
+        link = link.__cause__ or link.__context__
+    if link is None or isinstance(link, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+        return None
+    return _tls_error(f"Flink's REST API at {where}", link)
+
+
+def _tls_error(who: str, error: ssl.SSLError) -> RestTlsError | None:
+    reason = getattr(error, "reason", None) or ""
+    if isinstance(error, tls.FingerprintError):
+        told = f"{who} has another certificate than the one that was named: {error.verify_message}"
+        return RestTlsError(told, hint=f"The option is {tls.FINGERPRINT_OPTION}")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        told = f"{who} has a certificate that is not trusted: {error.verify_message}"
+        return RestTlsError(told, hint=tls.TRUST_HINT)
+    if "CERTIFICATE" in reason or reason.endswith("UNKNOWN_CA"):
+        return RestTlsError(
+            f"{who} does not accept the client's certificate, or the lack of one ({reason})",
+            hint=tls.CERTIFICATE_HINT,
+        )
+    if "EOF" in reason:
+        return None
+    if reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+        return RestTlsError(
+            f"{who} does not speak TLS",
+            hint=f"Leave out security.ssl.rest.enabled, {CA_OPTION}, {CERTIFICATE_OPTION}",
+        )
+    hint = f"The options are {tls.PROTOCOL_OPTION} and {tls.ALGORITHMS_OPTION}"
+    if "HANDSHAKE_FAILURE" in reason:  # also what some servers say to a client without one
+        hint = f"{hint}; or a certificate is missing. {tls.CERTIFICATE_HINT}"
+    return RestTlsError(
+        f"{who} and this side find no way to speak TLS ({reason or error})", hint=hint
+    )
+
+
+def wants_tls(response: httpx2.Response) -> bool:
+    """Whether the answer sends a request without TLS to the same with it (RedirectingSslHandler).
+
+    Flink's REST server with TLS does so to whoever speaks plainly.
+    """
+    location = str(response.headers.get("location", ""))
+    return response.is_redirect and location.startswith("https://")
+
+
+def no_tls(where: str) -> RestTlsError:
+    """The error for a way without TLS to a server that wants it."""
+    return RestTlsError(
+        f"Flink's REST API at {where} speaks TLS",
+        hint="Add security.ssl.rest.enabled=true to the configuration, and"
+        f" security.ssl.rest.truststore with its password; or {CA_OPTION} FILE",
+    )
 
 
 def failure_of(response: httpx2.Response, what: str, where: str) -> FlinkError | KubernetesError:
@@ -142,8 +205,16 @@ def _kubernetes_status(response: httpx2.Response) -> dict[str, Any] | None:
 def _proxy_failure(
     code: int, status: dict[str, Any], what: str, where: str
 ) -> FlinkError | KubernetesError:
-    """The API server's own answer instead of Flink's."""
+    """The API server's own answer instead of Flink's.
+
+    It trusts any certificate of what is behind it, and has none to show.
+    """
     told = str(status.get("message") or status.get("reason") or f"HTTP {code}")
+    if code >= 500 and _SPOILT_TLS.search(told):
+        return RestTlsError(
+            f"Flink's REST API at {where} speaks TLS in a way that the API server cannot: {told}",
+            hint=tls.CERTIFICATE_HINT,
+        )
     if code >= 500:
         return RestUnreachableError(
             f"Flink's REST API at {where} cannot be reached by the API server: {told}"

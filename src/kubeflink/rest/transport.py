@@ -10,14 +10,16 @@ That patience is for a JobManager that is known to be there. An address that som
 wrong: with `FirstContact` it has to answer soon once, before it is waited for. And a cluster may go
 away: where `still_there` can tell that it has, this ends the patience.
 
-What answers 403, 404 or 405 and is not Flink stands on the way to it. There may be another way
-then, the `detour`, which is taken once and kept.
+What answers 403, 404 or 405 and is not Flink stands on the way to it; and Flink itself sends
+whoever speaks plainly to where TLS is spoken. There may be another way then, the `detour`, which is
+kept.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -100,12 +102,17 @@ class Way:
     base_url: str
     where: str
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether TLS is spoken with the JobManager itself, by whomever."""
+        return self.base_url.startswith("https://") or "/https:" in self.base_url
+
 
 StillThere: TypeAlias = Callable[[], Awaitable[None]]
 """Asked when there was no answer; raises what ends the patience, such as ClusterNotFoundError."""
 
 Detour: TypeAlias = Callable[[KubeflinkError], Awaitable[Way]]
-"""Makes another way, and says so; given the error of the first. Raises that error without one."""
+"""Makes another way, and says so; given the error of the present one, which it raises without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +238,11 @@ class Transport:
                 return True
             if self._detour is None:
                 return False
-            self._way = await self._detour(error)
-            self._detour = None
+            try:
+                self._way = await self._detour(error)
+            except KubeflinkError:
+                self._outage.given_up()
+                raise
             return True
 
     def _first_answer_seconds(self, call: Call) -> float:
@@ -245,7 +255,11 @@ class Transport:
     ) -> httpx2.Response | _Failed:
         try:
             response = await self._answer(call, way, read_seconds)
-        except httpx2.RequestError as error:
+        except (httpx2.RequestError, ssl.SSLError) as error:
+            spoilt = failures.tls_failure(way.where, error)
+            if spoilt is not None:
+                spoilt.__cause__ = error
+                return _Failed(spoilt, 0.0)
             unreachable = failures.unreachable(way.where, error)
             unreachable.__cause__ = error
             never_sent = isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout))
@@ -256,6 +270,8 @@ class Transport:
             self._first_contact = None
         if response.is_success:
             return response
+        if failures.wants_tls(response) and not way.is_secure:
+            return _Failed(failures.no_tls(way.where), 0.0, is_in_the_way=True)
         failure = failures.failure_of(response, call.what, way.where)
         if failures.is_in_the_way(response):
             return _Failed(failure, 0.0, is_in_the_way=True)

@@ -131,13 +131,13 @@ def _missing_plugins(parameters: JobManagerParameters) -> Iterator[str]:
     # The JobManager fetches an application's files, and gives them to the TaskManagers itself.
     if parameters.mode == APPLICATION and variables[0] in lacking:
         for uri in _fetched(parameters):
-            plugin = FILE_SYSTEMS.get(scheme_of(uri) or "")
-            if plugin is not None and plugin not in wanted:
+            lacked = FILE_SYSTEMS.get(scheme_of(uri))
+            if lacked is not None and lacked not in wanted:
                 yield (
                     f"{uri} needs a file system that the image does not enable: "
-                    f"set {variables[0]} to {plugin}-{version}.jar"
+                    f"set {variables[0]} to {lacked}-{version}.jar"
                 )
-                wanted[plugin] = uri
+                wanted[lacked] = uri
 
 
 def _fetched(parameters: JobManagerParameters) -> Iterator[str]:
