@@ -24,6 +24,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
@@ -379,7 +380,9 @@ class WorkerDriver:
         attempt, index = self._highest
         last = merged(await self._tally.read(), {attempt: index} if attempt else {})
         self._forgotten = True
-        return [name for each in last.items() for name in self._names(*each)]
+        newest_first = sorted(last.items(), reverse=True)
+        found = (name for each in newest_first for name in self._names(*each))
+        return list(islice(found, LOST_AT_MOST))
 
     def _names(self, attempt: int, last: int) -> Iterator[str]:
         for index in range(max(1, last - LOST_AT_MOST), last + 1):

@@ -13,6 +13,7 @@ from kubeflink import objects
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.faults import Fault
 from kubeflink.broker import tally
+from kubeflink.broker.driver import LOST_AT_MOST
 from kubeflink.broker.process import Broker
 from kubeflink.broker.tally import NOTE
 from support.broker import (
@@ -141,6 +142,17 @@ async def test_where_nothing_is_left_the_note_tells(cluster: RealCluster, broker
         # And it goes on from there.
         await flink.ask(71, 2)
         await events.until("ADDED", "demo-taskmanager-2-71")
+
+
+async def test_the_note_is_not_believed_without_end(cluster: RealCluster, brokers: Brokers) -> None:
+    """Whoever has the JobManager's token can count as far as he likes."""
+    await note(cluster, " ".join(f"{attempt}:999999999" for attempt in range(1, 100)))
+    await brokers.start()
+
+    lost = await brokers.broker.driver.lost_names()
+
+    assert len(lost) == LOST_AT_MOST
+    assert lost[0].startswith("demo-taskmanager-99-")
 
 
 async def note(cluster: RealCluster, text: str | None) -> None:
