@@ -16,10 +16,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kubeflink.cluster import deployment, endpoint, preflight, readiness
-from kubeflink.cluster.access import Connection, configured
+from kubeflink.cluster import deployment, readiness
+from kubeflink.cluster.access import Connection
 from kubeflink.cluster.cluster import FlinkCluster
-from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
+from kubeflink.cluster.preparation import check_absent, prepared
+from kubeflink.errors import ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
@@ -81,23 +82,17 @@ class ApplicationCluster(FlinkCluster):
                 allow_non_restored_state=allow_non_restored_state,
                 claim_mode=claim_mode,
             )
-        configuration, client = configured(
+        async with prepared(
             Connection(kubeconfig, context, namespace),
             name,
             options,
             conf_dir=conf_dir,
             flink_version=flink_version,
             strict=strict,
-        )
-        try:
-            for finding in await preflight.leftovers(client, preflight.plan(configuration)):
-                logger.warning("%s %s", finding.message, finding.hint)
+        ) as (client, configuration):
             return await cls.deploy_configured(
                 client, configuration, program, owns_client=True, on_upload=on_upload
             )
-        except BaseException:
-            await client.close()
-            raise
 
     @classmethod
     async def deploy_configured(
@@ -118,14 +113,7 @@ class ApplicationCluster(FlinkCluster):
 
         needed = artifacts.planned(spec.application_configuration(configuration, program))
         built = spec.build_jobmanager(needed.configuration, default_logging=True)
-        for notice in built.notices:
-            logger.warning("%s", notice.message)
-        if await deployment.find_rest_service(client, built.cluster_id, built.namespace):
-            raise ClusterExistsError(
-                f"The Flink cluster {built.cluster_id} exists already in namespace"
-                f" {built.namespace}",
-                hint="Stop it first, or choose another name",
-            )
+        await check_absent(client, built, "Stop it first, or choose another name")
         await needed.upload(on_upload)
         deployed = await deployment.deploy(client, built)
         return cls(
@@ -135,24 +123,6 @@ class ApplicationCluster(FlinkCluster):
             uid=deployed.uid,
             owns_client=owns_client,
         )
-
-    @classmethod
-    async def attach(
-        cls,
-        name: str,
-        *,
-        namespace: str | None = None,
-        kubeconfig: str | Path | None = None,
-        context: str | None = None,
-    ) -> Self:
-        """A cluster that is there already. Raises ClusterNotFoundError."""
-        client = Connection(kubeconfig, context, namespace).client()
-        try:
-            await endpoint.rest_service(client, name, None)
-        except BaseException:
-            await client.close()
-            raise
-        return cls(client, name, owns_client=True)
 
     async def wait_started(
         self,

@@ -12,11 +12,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
+from kubeflink.cluster.access import Connection
 from kubeflink.cluster.endpoint import Address, Route
 from kubeflink.errors import (
     ClusterNotFoundError,
@@ -74,6 +76,24 @@ class FlinkCluster:
         """The way to the REST API, once it is in use."""
         if owns_client:
             self._resources.push_async_callback(client.close)
+
+    @classmethod
+    async def attach(
+        cls,
+        name: str,
+        *,
+        namespace: str | None = None,
+        kubeconfig: str | Path | None = None,
+        context: str | None = None,
+    ) -> Self:
+        """A cluster that is there already. Raises ClusterNotFoundError."""
+        client = Connection(kubeconfig, context, namespace).client()
+        try:
+            await endpoint.rest_service(client, name, None)
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client, name, owns_client=True)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} in namespace {self.namespace}>"

@@ -11,16 +11,16 @@ whatever happened in between.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from kubeflink.cluster import deployment, endpoint, preflight, readiness
-from kubeflink.cluster.access import Connection, configured
+from kubeflink.cluster import deployment, readiness
+from kubeflink.cluster.access import Connection
 from kubeflink.cluster.cluster import FlinkCluster
-from kubeflink.errors import ClusterExistsError, ClusterNotFoundError
+from kubeflink.cluster.preparation import check_absent, prepared
+from kubeflink.errors import ClusterNotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.client import ClaimMode
     from kubeflink.rest.upload import Progress
-
-logger = logging.getLogger(__name__)
 
 
 class SessionCluster(FlinkCluster):
@@ -67,17 +65,14 @@ class SessionCluster(FlinkCluster):
         fails, or this call is cancelled, nothing is left. Raises ClusterExistsError,
         ConfigurationError, ClusterFailedError, WaitTimeoutError and what the API server refuses.
         """
-        configuration, client = configured(
+        async with prepared(
             Connection(kubeconfig, context, namespace),
             name,
             options,
             conf_dir=conf_dir,
             flink_version=flink_version,
             strict=strict,
-        )
-        try:
-            for finding in await preflight.leftovers(client, preflight.plan(configuration)):
-                logger.warning("%s %s", finding.message, finding.hint)
+        ) as (client, configuration):
             return await cls.deploy_configured(
                 client,
                 configuration,
@@ -86,9 +81,6 @@ class SessionCluster(FlinkCluster):
                 on_stage=on_stage,
                 owns_client=True,
             )
-        except BaseException:
-            await client.close()
-            raise
 
     @classmethod
     async def deploy_configured(
@@ -110,14 +102,7 @@ class SessionCluster(FlinkCluster):
         built = spec.build_jobmanager(
             spec.session_configuration(configuration), default_logging=True
         )
-        for notice in built.notices:
-            logger.warning("%s", notice.message)
-        if await deployment.find_rest_service(client, built.cluster_id, built.namespace):
-            raise ClusterExistsError(
-                f"The Flink cluster {built.cluster_id} exists already in namespace"
-                f" {built.namespace}",
-                hint="Attach to it, stop it first, or choose another name",
-            )
+        await check_absent(client, built, "Attach to it, stop it first, or choose another name")
         deployed = await deployment.deploy(client, built)
         cluster = cls(
             client,
@@ -132,24 +117,6 @@ class SessionCluster(FlinkCluster):
             ):
                 await cluster.wait_ready(timeout=timeout, on_stage=on_stage)
         return cluster
-
-    @classmethod
-    async def attach(
-        cls,
-        name: str,
-        *,
-        namespace: str | None = None,
-        kubeconfig: str | Path | None = None,
-        context: str | None = None,
-    ) -> Self:
-        """A cluster that is there already. Raises ClusterNotFoundError."""
-        client = Connection(kubeconfig, context, namespace).client()
-        try:
-            await endpoint.rest_service(client, name, None)
-        except BaseException:
-            await client.close()
-            raise
-        return cls(client, name, owns_client=True)
 
     @classmethod
     @asynccontextmanager
