@@ -24,12 +24,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Diagnosis
@@ -45,12 +47,16 @@ from kubeflink.errors import (
     WaitTimeoutError,
 )
 from kubeflink.kube.client import KubeClient
+from kubeflink.kube.reflector import Reflector
+from kubeflink.objects import DEPLOYMENTS
 from kubeflink.rest import java_errors
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
     from kubeflink.cluster.cluster import FlinkCluster, LastWords
     from kubeflink.rest.models import JobSummary
+
+logger = logging.getLogger(__name__)
 
 _SHUTDOWN: Final = re.compile(
     r"Shutting \S+ down with application status (?P<status>[A-Z]+)\. Diagnostics (?P<told>.*)$"
@@ -232,12 +238,14 @@ async def wait_for_end(
     """The outcome of the application on this cluster; see `ApplicationCluster.wait`."""
     watch = _Watch(cluster, client, on_progress, on_stage)
     reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
+    looking = asyncio.create_task(watch.see_deletion(), name=f"deletion of {cluster.name}")
     try:
         async with cluster.watch_workers(on_trouble) as workers:
             outcome = await watch.run(Deadline.after(timeout), timeout)
             return replace(outcome, troubles=workers.troubles)
     finally:
         await end(reading)
+        await end(looking)
 
 
 @dataclass(slots=True)
@@ -249,6 +257,8 @@ class _Watch:
     log: LogWitness = field(default_factory=LogWitness)
     rest: RestWitness = field(default_factory=RestWitness)
     log_ended: asyncio.Event = field(default_factory=asyncio.Event)
+    is_deleted: bool = False
+    """Whether the Deployment went before the log had said how the application ended."""
     told: JobProgress | None = None
     stage: str = ""
     course: Course = field(default_factory=Course)
@@ -282,9 +292,9 @@ class _Watch:
             await self.rest.ask(self.client, self.cluster, loop.time())
             self._tell()
             if not await self.cluster.may_exist():
-                had_ended = self.log.state is not None
+                self._note_deletion()
                 await self.hear_out()
-                return self._outcome(is_deleted=not had_ended)
+                return self._outcome()
             if self.log.state is not None and self.log_ended.is_set():
                 return self._outcome()
             stays = self.rest.ended_since
@@ -297,6 +307,30 @@ class _Watch:
                     f"The application {self.cluster.name} has not ended after {timeout:g} s"
                 )
             pause = min(pause * 1.2, _LONGEST_PAUSE)
+
+    async def see_deletion(self) -> None:
+        """Notes the moment at which the Deployment goes, which decides between two stories.
+
+        A moment later the TaskManagers may be gone, and the job have failed for that. Without the
+        right to watch, `run` sees it when it looks the next time.
+        """
+        name = names.deployment_name(self.cluster.name)
+        only = {"metadata.name": name}
+        try:
+            async with Reflector(
+                self.client, DEPLOYMENTS, self.cluster.namespace, fields=only
+            ) as deployments:
+                async for _ in deployments.changes():
+                    found = deployments.store.get(name)
+                    if found is None or objects.metadata(found).get("deletionTimestamp"):
+                        self._note_deletion()
+                        return
+        except KubernetesError as error:
+            logger.debug("the Deployment is not watched: %s", error.message)
+
+    def _note_deletion(self) -> None:
+        if self.log.state is None:
+            self.is_deleted = True
 
     async def hear_out(self) -> None:
         """Waits for the last lines of a cluster that has gone: they may be on their way."""
@@ -335,11 +369,8 @@ class _Watch:
             self.told = progress
             self.on_progress(progress)
 
-    def _outcome(self, *, is_deleted: bool = False) -> JobOutcome:
-        """What the witnesses agree on; JobFailedError with state UNKNOWN if none saw the end.
-
-        `is_deleted`: the Deployment went before the log had said how the application ended.
-        """
+    def _outcome(self) -> JobOutcome:
+        """What the witnesses agree on; JobFailedError with state UNKNOWN if none saw the end."""
         state = self.log.state
         job = self.rest.decisive(state)
         if state is None and job is not None and job.is_terminal:
@@ -347,7 +378,7 @@ class _Watch:
         job_id, name = (job.id, job.name) if job else ("", self.cluster.name)
         trace = self._trace(job_id) if state == "FAILED" else None
         cause = java_errors.root_cause(trace) or None if trace else None
-        is_ended_by_it = is_deleted and _LEAVING_WORKER in (cause or "")
+        is_ended_by_it = self.is_deleted and _LEAVING_WORKER in (cause or "")
         if self.log.signal is not None or is_ended_by_it:
             raise self._ended_from_outside(job_id)
         if state is None or state == UNKNOWN:

@@ -174,3 +174,250 @@ async def test_the_limit(app: ApplicationCluster, flink_rest: ScriptedServer) ->
 
     with pytest.raises(WaitTimeoutError, match="not ended after 1 s"):
         await app.wait(timeout=1)
+
+
+# --- ended from outside ------------------------------------------------------------------------
+
+# As Flink 2.3.0 wrote it when the Deployment was deleted; now and then the TaskManager goes first.
+SIGNALLED = """\
+2026-12-01 01:18:02,105 WARN  o.a.f.r.e.ClusterEntrypoint [] - RECEIVED SIGNAL 15: SIGTERM. \
+Shutting down as requested.
+2026-12-01 01:18:02,107 INFO  o.a.f.r.e.ClusterEntrypoint [] - Shutting \
+KubernetesApplicationClusterEntrypoint down with application status UNKNOWN. Diagnostics \
+Cluster entrypoint has been closed externally..
+"""
+WORKER_LEFT = """\
+org.apache.flink.runtime.client.JobExecutionException: Job execution failed.
+\tat a.B.c(B.java:1)
+Caused by: org.apache.flink.util.FlinkExpectedException: The TaskExecutor is shutting down.
+\tat a.B.c(B.java:1)
+"""
+ALREADY_FAILED = f"""\
+2026-12-01 01:18:02,100 WARN  o.a.f.c.d.a.PackagedProgramApplication [] - Could not execute:
+org.apache.flink.client.deployment.application.ApplicationExecutionException: Could not execute.
+\tat a.B.c(B.java:1)
+Caused by: {WORKER_LEFT}\
+2026-12-01 01:18:02,101 INFO  o.a.f.r.e.ClusterEntrypoint [] - Shutting \
+KubernetesApplicationClusterEntrypoint down with application status FAILED. Diagnostics null.
+2026-12-01 01:18:02,105 WARN  o.a.f.r.e.ClusterEntrypoint [] - RECEIVED SIGNAL 15: SIGTERM. \
+Shutting down as requested.
+"""
+
+
+def failures(trace: str) -> Answer:
+    entry = {"exceptionName": "x", "stacktrace": trace}
+    return Answer(200, {"exceptionHistory": {"entries": [entry], "truncated": False}})
+
+
+async def log_in(kubernetes: SmallKubernetes, *texts: str) -> None:
+    """The JobManager's pod with these lines."""
+    await kubernetes.add_pod("demo-7f", {"phase": "Running"})
+    kubernetes.pods.lines["demo-7f"] = [line for text in texts for line in text.splitlines()]
+    kubernetes.pods.ended.add("demo-7f")
+
+
+@pytest.mark.parametrize("last_seen", ["RUNNING", "FAILED"])
+@pytest.mark.parametrize("told", ["first the JobManager", "first a TaskManager", "nothing"])
+async def test_a_deletion_is_called_that_whatever_befell_the_jobs(
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    last_seen: str,
+    told: str,
+) -> None:
+    flink_rest.on("GET", "/jobs/overview", jobs(last_seen))
+    flink_rest.on("GET", f"/jobs/{JOB}/exceptions", failures(WORKER_LEFT))
+    going = asyncio.create_task(app.wait(timeout=60))
+    await kubernetes.until_asked("GET", "/jobs/overview")
+    if told != "nothing":
+        lines = kubernetes.pods.lines["demo-7f"] = []
+        await kubernetes.add_pod("demo-7f", {"phase": "Running"})
+        await kubernetes.until_asked("GET", "/log")
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+    if told != "nothing":
+        await asyncio.sleep(0.5)  # so long it takes a TaskManager at least
+        text = SIGNALLED if told == "first the JobManager" else ALREADY_FAILED
+        lines.extend(text.splitlines())
+        kubernetes.pods.ended.add("demo-7f")
+
+    with pytest.raises(JobFailedError) as caught:
+        await going
+    assert caught.value.state == "UNKNOWN"
+    if told == "nothing" and last_seen != "FAILED":
+        assert f"is not known, last seen {last_seen}: the cluster" in str(caught.value)
+    else:
+        assert "The application demo was deleted before its program had ended" in str(caught.value)
+
+
+def test_a_jobmanager_that_starts_anew_begins_anew() -> None:
+    start = "2026-12-01 I o.a.f.r.e.ClusterEntrypoint [] -  Starting %s (Version: 2.3.0, Scala: 2)"
+    witness = heard(f"{SIGNALLED}{start % 'KubernetesApplicationClusterEntrypoint'}\n")
+
+    assert (witness.status, witness.signal, witness.trace) == (None, None, None)
+
+
+# --- several failures --------------------------------------------------------------------------
+
+
+def job(number: int, state: str, *, start: int, end: int = -1) -> dict[str, object]:
+    jid = f"{number}" * 32
+    return {
+        "jid": jid,
+        "name": f"job {number}",
+        "state": state,
+        "start-time": start,
+        "end-time": end,
+    }
+
+
+def in_main(cause: str) -> str:
+    return (
+        "2026-12-01 01:18:02,100 WARN  o.a.f.c.d.a.PackagedProgramApplication [] - Could not:\n"
+        "org.apache.flink.client.program.ProgramInvocationException: The main method: it failed\n"
+        f"\tat a.B.c(B.java:1)\nCaused by: {cause}\n\t... 1 more\n"
+    )
+
+
+FAILED_STATUS = (
+    "2026-12-01 01:18:02,107 INFO  o.a.f.r.e.ClusterEntrypoint [] - Shutting"
+    " KubernetesApplicationClusterEntrypoint down with application status FAILED. Diagnostics null."
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "log", "name", "cause"),
+    [
+        pytest.param(
+            [
+                job(1, "FAILED", start=10, end=20),
+                job(2, "FAILED", start=5, end=30),
+                job(3, "CANCELED", start=15, end=40),
+            ],
+            "",
+            "job 1",
+            "IOException: disk 1 full",
+            id="two jobs failed, and a third was cancelled for it: the first",
+        ),
+        pytest.param(
+            [job(1, "FAILED", start=10, end=20)],
+            in_main("org.apache.flink.runtime.client.JobExecutionException: Job failed."),
+            "job 1",
+            "IOException: disk 1 full",
+            id="the program handed on that its job failed: what the job says",
+        ),
+        pytest.param(
+            [job(1, "FAILED", start=10, end=20), job(2, "FINISHED", start=30, end=40)],
+            in_main("java.lang.IllegalStateException: no result to go on with"),
+            "job 1",
+            "IllegalStateException: no result to go on with",
+            id="the program got over its job and failed later: what the program says",
+        ),
+        pytest.param(
+            [job(2, "FINISHED", start=30, end=40)],
+            in_main("java.lang.IllegalStateException: no result to go on with"),
+            "job 2",
+            "IllegalStateException: no result to go on with",
+            id="no job failed: what the program says",
+        ),
+        pytest.param(
+            [job(2, "FINISHED", start=30, end=40)],
+            in_main("java.lang.IllegalStateException: first") + in_main("java.lang.Error: then"),
+            "job 2",
+            "IllegalStateException: first",
+            id="the program and what it drew along: the first",
+        ),
+    ],
+)
+async def test_of_several_failures_the_cause_is_told(
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    listed: list[dict[str, object]],
+    log: str,
+    name: str,
+    cause: str,
+) -> None:
+    flink_rest.on("GET", "/jobs/overview", Answer(200, {"jobs": listed}))
+    for number in (1, 2, 3):
+        trace = f"java.io.IOException: disk {number} full\n\tat a.B.c(B:1)"
+        flink_rest.on("GET", f"/jobs/{str(number) * 32}/exceptions", failures(trace))
+    await log_in(kubernetes, log, FAILED_STATUS)
+    going = asyncio.create_task(app.wait(timeout=60, check=False))
+    await kubernetes.until_asked("GET", "/log")
+    await disappear(kubernetes)
+
+    outcome = await going
+
+    assert (outcome.state, outcome.name, outcome.cause) == ("FAILED", name, cause)
+
+
+async def test_a_job_that_the_program_got_over_takes_nothing_from_its_success(
+    app: ApplicationCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    listed = [job(1, "FAILED", start=10, end=20), job(2, "FINISHED", start=30, end=40)]
+    flink_rest.on("GET", "/jobs/overview", Answer(200, {"jobs": listed}))
+    await log_in(kubernetes, FAILED_STATUS.replace("FAILED", "SUCCEEDED"))
+    going = asyncio.create_task(app.wait(timeout=60))
+    await kubernetes.until_asked("GET", "/log")
+    await disappear(kubernetes)
+
+    outcome = await going
+
+    assert (outcome.state, outcome.name, outcome.cause) == ("FINISHED", "job 2", None)
+
+
+async def test_a_jobmanager_that_keeps_ending_is_the_cause_not_its_job(
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its last job was seen in trouble; but it is the JobManager that does not run any more."""
+    monkeypatch.setattr(diagnosis, "SECONDS_FOR_RESTART", 0.5)
+    flink_rest.on("GET", "/jobs/overview", jobs("RESTARTING"))
+    flink_rest.on("GET", f"/jobs/{JOB}/exceptions", failures(WORKER_LEFT))
+    going = asyncio.create_task(app.wait(timeout=60))
+    await kubernetes.until_asked("GET", "/exceptions")
+    kubernetes.behind.places.clear()
+    ended = {"exitCode": 239, "reason": "Error"}
+    container = {
+        "name": "flink-main-container",
+        "image": "flink:2.3.0",
+        "ready": False,
+        "restartCount": 3,
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": ended},
+    }
+    await kubernetes.add_pod("demo-7f", {"phase": "Running", "containerStatuses": [container]})
+
+    with pytest.raises(ClusterFailedError, match=r"demo has stopped running: .*239"):
+        await going
+
+
+# --- the end of one job ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "state"), [("CANCELED", "CANCELED"), ("SUCCEEDED", "FINISHED"), ("UNKNOWN", None)]
+)
+async def test_a_job_that_takes_its_cluster_with_it_is_known_to_have_ended(
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    status: str,
+    state: str | None,
+) -> None:
+    details = {"jid": JOB, "name": "words", "state": "CANCELLING"}
+    flink_rest.on("GET", f"/jobs/{JOB}", Answer(200, details))
+    await log_in(kubernetes, FAILED_STATUS.replace("FAILED", status))
+    going = asyncio.create_task(app.job(JOB).wait(timeout=60, check=False))
+    await kubernetes.until_asked("GET", f"/jobs/{JOB}")
+    kubernetes.behind.places.clear()
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+    if state is None:
+        with pytest.raises(JobFailedError, match="is not known: the cluster demo went away"):
+            await going
+    else:
+        outcome = await going
+        assert (outcome.state, outcome.name) == (state, "words")
