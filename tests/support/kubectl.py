@@ -36,11 +36,15 @@ class Result:
 
 
 class Kubectl:
-    """Runs kubectl with a kubeconfig of its own and an empty home."""
+    """Runs kubectl with a kubeconfig of its own, or a given one, and an empty home."""
 
-    def __init__(self, url: str, directory: Path) -> None:
-        self._kubeconfig = directory / "kubeconfig"
+    def __init__(self, url: str, directory: Path, *, kubeconfig: Path | None = None) -> None:
+        self._kubeconfig = kubeconfig or directory / "kubeconfig"
         self._directory = directory
+        if kubeconfig is None:
+            self._write_kubeconfig(url)
+
+    def _write_kubeconfig(self, url: str) -> None:
         context = {"cluster": "test", "user": "test", "namespace": "default"}
         config = {
             "apiVersion": "v1",

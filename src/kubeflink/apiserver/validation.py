@@ -14,10 +14,10 @@ from typing import Any
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
-from kubeflink.apiserver.quantities import parse_quantity
 from kubeflink.apiserver.selectors import LabelSelector
 from kubeflink.apiserver.statuses import Cause
 from kubeflink.objects import JsonObject, Resource
+from kubeflink.quantities import parse_quantity
 
 _LABEL_1123 = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_1123 = rf"{_LABEL_1123}(\.{_LABEL_1123})*"

@@ -263,7 +263,7 @@ def _template(files: ClusterFiles, version: FlinkVersion) -> PodTemplate | None:
 
 def usage_of(pod: JsonObject) -> tuple[float, int]:
     """CPU cores and bytes of memory that a pod's main container asks for."""
-    from kubeflink.apiserver.quantities import parse_quantity
+    from kubeflink.quantities import parse_quantity
 
     for container in (pod.get("spec") or {}).get("containers") or ():
         if container.get("name") == names.MAIN_CONTAINER:

@@ -160,7 +160,7 @@ async def _start(
 
     async with client:
         if given["preflight"]:
-            await preflight.check(client, configuration)
+            await preflight.check(client, configuration, application=True)
         with progress.uploading_files() as on_upload:
             app = await ApplicationCluster.deploy_configured(
                 client, configuration, program, on_upload=on_upload

@@ -326,6 +326,11 @@ def _creation_hint(told: str) -> str | None:
         return "Create the service account, or set kubernetes.service-account to one that exists"
     if "exceeded quota" in told:
         return "Ask for less, or have the namespace's ResourceQuota raised"
+    if "violates PodSecurity" in told:
+        return (
+            "Give the containers a securityContext in a pod template"
+            " (kubernetes.pod-template-file.default), or choose another namespace"
+        )
     return None
 
 

@@ -27,6 +27,7 @@ from kubeflink.config.yaml import load_core
 from kubeflink.errors import ConfigurationError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
+from kubeflink.quantities import with_plain_quantities
 from kubeflink.spec import JobManagerSpec
 
 _NAMING_FIELDS = ("mountPath", "devicePath", "name", "ip", "containerPort", "port")
@@ -125,14 +126,14 @@ def _by_name(entries: list[Any], field: str | None) -> dict[str, Any]:
 
 
 def _is_empty(there: Any, wanted: Any) -> bool:
-    """An empty mapping or list is not stored."""
-    return there == _MISSING and wanted in ({}, [], None)
+    """What is empty, or false, is not stored."""
+    return there == _MISSING and wanted in ({}, [], None, False, "")
 
 
 def _comparable(obj: JsonObject) -> JsonObject:
     """The object without its owners, which the spec does not know, and with plain quantities."""
     metadata = {k: v for k, v in objects.metadata(obj).items() if k != "ownerReferences"}
-    plain: JsonObject = _with_plain_quantities({**obj, "metadata": metadata})
+    plain: JsonObject = with_plain_quantities({**obj, "metadata": metadata})
     if plain.get("kind") == "ConfigMap":
         data = plain.get("data") or {}
         plain["data"] = {name: _options(name, text) for name, text in data.items()}
@@ -159,28 +160,6 @@ def _leaves(nested: Mapping[Any, Any], prefix: str) -> Iterator[tuple[str, str]]
             yield from _leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", "null" if value is None else text_of(value)
-
-
-def _with_plain_quantities(value: Any) -> Any:
-    """CPU amounts as an API server writes them: `1.0` is stored as `1`, `0.5` as `500m`."""
-    if isinstance(value, list):
-        return [_with_plain_quantities(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    result = {key: _with_plain_quantities(item) for key, item in value.items()}
-    for name in ("requests", "limits"):
-        if isinstance(result.get(name), dict):
-            result[name] = {key: _plain(str(amount)) for key, amount in result[name].items()}
-    return result
-
-
-def _plain(amount: str) -> str:
-    try:
-        thousandths = float(amount) * 1000
-    except ValueError:
-        return amount
-    whole = thousandths / 1000
-    return f"{whole:g}" if whole == int(whole) else f"{thousandths:g}m"
 
 
 def _shown(path: str, value: Any) -> str:

@@ -48,24 +48,25 @@ _BROKER_ACCOUNT_NEEDS: Final[tuple[tuple[str, Resource], ...]] = (
     ("create", ROLE_BINDINGS),
 )
 
-SUBJECT_REVIEWS = Resource(
-    "authorization.k8s.io",
-    "v1",
-    "SubjectAccessReview",
-    "subjectaccessreviews",
-    namespaced=False,
+ACCOUNT_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews"
 )
+"""Questions about another account, within a namespace: the ClusterRole `admin` may ask them there,
+while those about the whole cluster are for its administrators."""
 
 
 def jobmanager_needs(
-    high_availability: bool, host_network: bool = False
+    high_availability: bool, host_network: bool = False, application: bool = False
 ) -> tuple[tuple[str, Resource], ...]:
     """What the JobManager's service account has to be allowed.
 
-    On the host network it writes its ports into its Services.
+    On the host network it writes its ports into its Services. That of an application deletes its
+    Deployment when the application has ended; it would start it again for ever.
     """
     pods = [(verb, PODS) for verb in ("get", "list", "watch", "create", "delete")]
     needs: list[tuple[str, Resource]] = [*pods, ("get", DEPLOYMENTS)]
+    if application:
+        needs.append(("delete", DEPLOYMENTS))
     if high_availability:
         verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
         needs += [(verb, CONFIG_MAPS) for verb in verbs]
@@ -108,6 +109,7 @@ class Plan:
     taskmanager_account: str = "default"
     high_availability: bool = False
     host_network: bool = False
+    application: bool = False
     has_broker: bool = False
     broker_account: str | None = None
 
@@ -122,7 +124,7 @@ class Plan:
     @property
     def accounts(self) -> dict[str, tuple[tuple[str, Resource], ...]]:
         """What accounts that exist have to be allowed, by name."""
-        driver = jobmanager_needs(self.high_availability, self.host_network)
+        driver = jobmanager_needs(self.high_availability, self.host_network, self.application)
         if self.has_broker:
             return {} if self.broker_account is None else {self.broker_account: driver}
         needs = {self.jobmanager_account: driver}
@@ -132,7 +134,7 @@ class Plan:
         return needs
 
 
-def plan(configuration: Configuration) -> Plan:
+def plan(configuration: Configuration, *, application: bool = False) -> Plan:
     """What a configuration with a cluster id is about to deploy."""
     from kubeflink.config.options import broker
     from kubeflink.config.options import kubernetes as k8s
@@ -145,6 +147,7 @@ def plan(configuration: Configuration) -> Plan:
         taskmanager_account=configuration.get(k8s.TASKMANAGER_SERVICE_ACCOUNT),
         high_availability=is_high_availability_on(configuration),
         host_network=configuration.get(k8s.HOSTNETWORK_ENABLED),
+        application=application,
         has_broker=configuration.get(broker.ENABLED),
         broker_account=configuration.get(broker.SERVICE_ACCOUNT),
     )
@@ -249,11 +252,16 @@ async def _may_account(
 ) -> bool | None:
     """Whether a service account may; None where that cannot be asked (it takes a right too)."""
     review = {
-        "apiVersion": SUBJECT_REVIEWS.api_version,
-        "kind": SUBJECT_REVIEWS.kind,
+        "apiVersion": ACCOUNT_REVIEWS.api_version,
+        "kind": ACCOUNT_REVIEWS.kind,
+        "metadata": {"namespace": namespace},
         "spec": {
             "user": f"system:serviceaccount:{namespace}:{account}",
-            "groups": ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"],
+            "groups": [
+                "system:serviceaccounts",
+                f"system:serviceaccounts:{namespace}",
+                "system:authenticated",
+            ],
             "resourceAttributes": {
                 "namespace": namespace,
                 "verb": verb,
@@ -265,7 +273,7 @@ async def _may_account(
     import httpx2
 
     try:
-        response = await client.http.post(SUBJECT_REVIEWS.collection_path(), json=review)
+        response = await client.http.post(ACCOUNT_REVIEWS.collection_path(namespace), json=review)
     except httpx2.TransportError:
         return None
     if not response.is_success:

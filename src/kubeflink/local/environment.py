@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 
 from kubeflink import objects
-from kubeflink.apiserver.quantities import parse_quantity
 from kubeflink.errors import LocalError
 from kubeflink.objects import JsonObject, Resource
+from kubeflink.quantities import parse_quantity
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)\s]+)\))")
 _KEYED_FIELD = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")

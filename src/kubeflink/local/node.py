@@ -7,7 +7,6 @@ import platform
 import socket
 from dataclasses import dataclass, field
 
-from kubeflink.apiserver.quantities import parse_quantity
 from kubeflink.jvm.flink_home import FlinkHomes
 from kubeflink.jvm.java import JavaRuntime
 from kubeflink.local.ports import PortBook
@@ -15,6 +14,7 @@ from kubeflink.local.processes import Guardian
 from kubeflink.local.settings import BackOff
 from kubeflink.local.state import StateDirectory
 from kubeflink.objects import JsonObject
+from kubeflink.quantities import parse_quantity
 
 NODE_NAME = "localhost"
 HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -91,7 +91,7 @@ async def api(flink_rest: ScriptedServer) -> Any:
         yield client
 
 
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+REVIEWS = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews"
 
 
 async def test_an_account_that_may_list_but_not_watch_pods(
