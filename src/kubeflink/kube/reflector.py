@@ -30,9 +30,10 @@ from typing import Literal, Self, TypeVar
 from kubeflink import errors, objects
 from kubeflink.kube import status
 from kubeflink.kube.backoff import Backoff
-from kubeflink.kube.client import KubeClient, ObjectList
+from kubeflink.kube.client import KubeClient
 from kubeflink.kube.parameters import Selector
 from kubeflink.kube.streams import WatchEvent
+from kubeflink.kube.verbs import ObjectList
 from kubeflink.objects import JsonObject, Resource
 
 logger = logging.getLogger(__name__)
