@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +53,44 @@ def test_a_moment_is_not_worth_a_word(call: Call, server: RecordingServer) -> No
     assert found.code == 0
     assert server.faults[0].times == 0
     assert "away" not in found.err
+
+
+def test_a_terminal_shows_what_is_waited_for_in_a_line_that_moves(
+    call: Call, server: RecordingServer
+) -> None:
+    """It is there long before a line would be written elsewhere, and leaves nothing behind."""
+    server.faults = [Fault("GET", "/deployments", 503, "ServiceUnavailable", "away", times=6)]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "kubeflink", "clusters"],
+        stdin=follower,
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    ) as process:
+        os.close(follower)
+        screen = _read_all(leader)
+        assert process.stdout is not None
+        out = process.stdout.read()
+    os.close(leader)
+
+    assert process.returncode == 0
+    assert re.search(
+        r"waiting for the API server \S+ since \d+ s \(for up to 60 s\), last: ", screen
+    )
+    assert "away" in screen
+    assert out == b""
+    assert screen.rstrip().endswith("there are no Flink clusters in this namespace")
+
+
+def _read_all(terminal: int) -> str:
+    """Everything that is written there, until nobody writes there any more."""
+    seen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # Linux says so at the end
+            piece = b""
+        if not piece:
+            return seen.decode()
+        seen += piece
