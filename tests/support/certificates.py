@@ -26,6 +26,7 @@ class Stores:
     directory: Path
     authority: trustme.CA
     server: trustme.LeafCert
+    password: str = PASSWORD
 
     @property
     def keystore(self) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -134,7 +135,7 @@ async def _trickle(request: web.Request) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def scripted_server() -> AsyncIterator[ScriptedServer]:
+async def scripted_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[ScriptedServer]:
     """One server on a port of its own, closed at the end."""
     server = ScriptedServer()
     app = web.Application(client_max_size=1 << 40)
@@ -142,9 +143,61 @@ async def scripted_server() -> AsyncIterator[ScriptedServer]:
     runner = web.AppRunner(app, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
-        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        scheme = "http" if tls is None else "https"
+        server.url = f"{scheme}://127.0.0.1:{runner.addresses[0][1]}"
         yield server
     finally:
         await runner.cleanup()
+
+
+@dataclass
+class Doorkeeper:
+    """Sends whoever speaks plainly to where TLS is spoken, as Flink's REST server does."""
+
+    port: int = 0
+    sent_away: int = 0
+
+
+@asynccontextmanager
+async def doorkeeper(server: ScriptedServer) -> AsyncIterator[Doorkeeper]:
+    """One port before a server with TLS, which takes both."""
+    found = Doorkeeper()
+    behind = int(server.url.rpartition(":")[2])
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            first = await reader.read(1)
+            if first == b"\x16":  # how a TLS record begins that carries a handshake
+                await _relay(first, reader, writer, behind)
+            elif first:
+                found.sent_away += 1
+                writer.write(
+                    b"HTTP/1.1 301 Moved Permanently\r\nlocation: https://pod:8081/\r\n"
+                    b"content-length: 0\r\nconnection: close\r\n\r\n"
+                )
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as listener:
+        found.port = listener.sockets[0].getsockname()[1]
+        yield found
+
+
+async def _relay(
+    first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int
+) -> None:
+    inner, outer = await asyncio.open_connection("127.0.0.1", port)
+    outer.write(first)
+
+    async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while chunk := await source.read(65536):
+                target.write(chunk)
+                await target.drain()
+        target.close()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(copy(reader, outer))
+        group.create_task(copy(inner, writer))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 WHY_PYTHON = "a Python program makes its job in a JVM on this side"
 WHY_PLAN = "the plan of a program is made by the program, in a JVM on this side"
 
+_TLS = "security.ssl."
+
 _SUBMITTED = re.compile(r"Job has been submitted with JobID ([0-9a-f]{32})")
 
 _NO_PYFLINK = re.compile(r"No module named '(pyflink)\b")
@@ -89,12 +91,15 @@ def _supported(version: str) -> FlinkVersion | None:
 def _of_client(configuration: Configuration, program: Program) -> Configuration:
     """What Flink's client has to know of a configuration: nothing about Kubernetes.
 
+    How TLS is spoken with the REST API is no option of a job, and is its business all the same.
     The Python of this process runs the program, if no other is named: Flink takes the first one of
     the path, which in a virtual environment that is not activated is another one.
     """
     from kubeflink.cluster.job_options import for_job
 
     values: dict[str, object] = dict(for_job(configuration))
+    tls = configuration.with_prefix(_TLS)
+    values |= {f"{_TLS}{key}": text for key, text in tls.items()}
     if program.python is not None and not configuration.contains(python.CLIENT_EXECUTABLE):
         values[python.CLIENT_EXECUTABLE.key] = sys.executable
     return configuration.without(*[key for key, _ in configuration.items()]).with_values(values)
