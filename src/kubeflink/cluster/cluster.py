@@ -85,9 +85,19 @@ class FlinkCluster:
         namespace: str | None = None,
         kubeconfig: str | Path | None = None,
         context: str | None = None,
+        rest_ca: str | Path | None = None,
+        rest_cert: str | Path | None = None,
     ) -> Self:
-        """A cluster that is there already. Raises ClusterNotFoundError."""
-        client = Connection(kubeconfig, context, namespace).client()
+        """A cluster that is there already. Raises ClusterNotFoundError.
+
+        `rest_ca` and `rest_cert` are files for a REST API with TLS: the authority to trust, and the
+        certificate and key to show, as PEM or PKCS12 (password: KUBEFLINK_REST_PASSWORD).
+        """
+        from kubeflink.config.rest_tls import given_files
+
+        client = Connection(
+            kubeconfig, context, namespace, given_files(rest_ca, rest_cert)
+        ).client()
         try:
             await endpoint.rest_service(client, name, None)
         except BaseException:

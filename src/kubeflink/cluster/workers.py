@@ -37,7 +37,8 @@ class WorkerWatch:
     """Watches the TaskManager pods of a cluster while its context is open.
 
     Without the right to list or watch pods, or without a Kubernetes to ask, it finds nothing, which
-    is no error: what it has to tell is an addition. `on_trouble` is called once for each trouble of each pod.
+    is no error: what it has to tell is an addition. `on_trouble` is called once for each trouble of
+    each pod.
     """
 
     def __init__(
