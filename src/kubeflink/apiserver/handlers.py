@@ -27,7 +27,7 @@ from kubeflink.apiserver.bodies import (
 from kubeflink.apiserver.faults import Fault
 from kubeflink.apiserver.paths import Continue, Target
 from kubeflink.apiserver.representation import Representation, negotiate
-from kubeflink.apiserver.selectors import FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import Selection
 from kubeflink.apiserver.store import ObjectList, Store, modify
 from kubeflink.apiserver.streams import WatchStream
 from kubeflink.apiserver.watch import Watch
@@ -89,8 +89,7 @@ class ResourceHandlers:
         found = await self._store.list(
             target.resource,
             target.namespace,
-            labels=LabelSelector.parse(query.get("labelSelector", "")),
-            fields=FieldSelector.parse(query.get("fieldSelector", ""), target.resource),
+            selection=Selection.parse(query, target.resource),
             limit=limit,
             after=token.after if token else None,
         )
@@ -134,13 +133,9 @@ class ResourceHandlers:
         self, request: web.BaseRequest, target: Target, fault: Fault | None
     ) -> web.StreamResponse:
         query = request.query
-        field_text = query.get("fieldSelector", "")
-        if target.name:
-            field_text = f"metadata.name={target.name}"
         initial = paths.flag(query, "sendInitialEvents")
         duration = paths.integer(query, "timeoutSeconds")
-        labels = LabelSelector.parse(query.get("labelSelector", ""))
-        fields = FieldSelector.parse(field_text, target.resource)
+        selection = Selection.parse(query, target.resource, target.name)
         representation = self._representation(request, target)
 
         watch: Watch | GoneError
@@ -148,8 +143,7 @@ class ResourceHandlers:
             watch = self._store.watch(
                 target.resource,
                 target.namespace,
-                labels=labels,
-                fields=fields,
+                selection=selection,
                 resource_version=query.get("resourceVersion", ""),
                 initial_events=initial,
             )
@@ -264,8 +258,7 @@ class ResourceHandlers:
         found = await self._store.list(
             target.resource,
             target.namespace,
-            labels=LabelSelector.parse(request.query.get("labelSelector", "")),
-            fields=FieldSelector.parse(request.query.get("fieldSelector", ""), target.resource),
+            selection=Selection.parse(request.query, target.resource),
         )
         for obj in found.items:
             try:

@@ -183,3 +183,31 @@ def field_value(obj: Mapping[str, Any], path: str) -> str:
 
 EVERYTHING = LabelSelector()
 EVERY_FIELD = FieldSelector()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a collection are meant: those for which both selectors hold."""
+
+    labels: LabelSelector = EVERYTHING
+    fields: FieldSelector = EVERY_FIELD
+
+    def holds(self, obj: Mapping[str, Any], namespace: str | None) -> bool:
+        """Whether an object is among them, and in the namespace (None: in any)."""
+        return (
+            (namespace is None or objects.namespace_of(obj) == namespace)
+            and self.labels.matches(objects.labels_of(obj))
+            and self.fields.matches(obj)
+        )
+
+    @classmethod
+    def parse(cls, query: Mapping[str, str], resource: Resource, name: str = "") -> Selection:
+        """From a request's query; with a name the one object that has it. A 400 error."""
+        fields = f"metadata.name={name}" if name else query.get("fieldSelector", "")
+        return cls(
+            LabelSelector.parse(query.get("labelSelector", "")),
+            FieldSelector.parse(fields, resource),
+        )
+
+
+ALL = Selection()

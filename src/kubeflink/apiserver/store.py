@@ -30,7 +30,7 @@ from kubeflink.apiserver.admission import Admission, AdmissionRequest, ServiceAd
 from kubeflink.apiserver.deletion import PLAINLY, DeleteOptions, Deletion
 from kubeflink.apiserver.metadata import copy_json, timestamp
 from kubeflink.apiserver.resources import SERVED, Registry
-from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.apiserver.watch import (
     INITIAL_EVENTS_END,
     Change,
@@ -38,7 +38,6 @@ from kubeflink.apiserver.watch import (
     Watch,
     WatchEvent,
     bookmark,
-    selects,
 )
 from kubeflink.errors import ConflictError
 from kubeflink.objects import JsonObject, Resource
@@ -100,8 +99,7 @@ class Store(Protocol):
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         limit: int = 0,
         after: tuple[str, str] | None = None,
     ) -> ObjectList:
@@ -128,8 +126,7 @@ class Store(Protocol):
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         resource_version: str = "",
         initial_events: bool = False,
     ) -> Watch:
@@ -206,6 +203,7 @@ class ObjectStore:
         draft = drafts.draft_of(resource, namespace, obj)
         drafts.begin(self.registry.served(resource), draft, self._clock())
         self._check_namespace(resource, draft)
+        self._complete(resource, draft, None)
         if _key(draft) in self._objects[resource]:
             raise statuses.already_exists(resource, objects.name_of(draft))
         self._admit(resource, draft, None, dry_run=dry_run)
@@ -229,8 +227,7 @@ class ObjectStore:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         limit: int = 0,
         after: tuple[str, str] | None = None,
     ) -> ObjectList:
@@ -239,7 +236,7 @@ class ObjectStore:
         found = [
             obj
             for key, obj in keyed
-            if (after is None or key > after) and selects(obj, namespace, labels, fields)
+            if (after is None or key > after) and selection.holds(obj, namespace)
         ]
         shown = found[:limit] if limit else found
         return ObjectList(shown, str(self._revision), len(found) - len(shown))
@@ -267,6 +264,7 @@ class ObjectStore:
             draft = {**copy_json(current), "status": draft.get("status", {})}
         else:
             drafts.carry_over(served, draft, current)
+            self._complete(resource, draft, current)
             self._admit(resource, draft, current, dry_run=dry_run)
             drafts.count_generation(served, draft, current)
         if deletion.is_released(draft):
@@ -301,8 +299,7 @@ class ObjectStore:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         resource_version: str = "",
         initial_events: bool = False,
     ) -> Watch:
@@ -313,16 +310,14 @@ class ObjectStore:
             initial = [
                 WatchEvent("ADDED", obj)
                 for _, obj in sorted(self._objects[resource].items())
-                if selects(obj, namespace, labels, fields)
+                if selection.holds(obj, namespace)
             ]
             if initial_events:
                 end = {INITIAL_EVENTS_END: "true"}
                 initial.append(bookmark(resource, self._revision, end))
         else:
             position = log.position_after(_version(resource_version))
-        return Watch(
-            log, position, resource, namespace, labels=labels, fields=fields, initial=initial
-        )
+        return Watch(log, position, resource, namespace, selection=selection, initial=initial)
 
     # How a write is made.
 
@@ -337,10 +332,13 @@ class ObjectStore:
             why = f"unable to create new content in namespace {name} because it is being terminated"
             raise statuses.forbidden(resource, objects.name_of(draft), why)
 
+    def _complete(self, resource: Resource, draft: JsonObject, current: JsonObject | None) -> None:
+        defaults.fill_in(resource, draft)
+        validation.validate(resource, draft, current)
+
     def _admit(
         self, resource: Resource, draft: JsonObject, current: JsonObject | None, *, dry_run: bool
     ) -> None:
-        defaults.fill_in(resource, draft)
         request = AdmissionRequest(
             "CREATE" if current is None else "UPDATE",
             resource,
@@ -349,7 +347,6 @@ class ObjectStore:
             lambda wanted: self._objects[wanted].values(),
             dry_run,
         )
-        validation.validate(resource, draft, current)
         for step in self._admission:
             step.admit(request)
 

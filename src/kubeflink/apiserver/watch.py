@@ -16,13 +16,12 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from kubeflink import objects
 from kubeflink.apiserver import statuses
-from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.objects import JsonObject, Resource
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
@@ -180,16 +179,14 @@ class Watch:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         initial: Sequence[WatchEvent] = (),
     ) -> None:
         self._log = log
         self._position = position
         self._resource = resource
         self._namespace = namespace
-        self._labels = labels
-        self._fields = fields
+        self._selection = selection
         self._initial = list(initial)
         self._closed = False
 
@@ -235,18 +232,7 @@ class Watch:
         return WatchEvent(seen, change.object, change)
 
     def _selects(self, obj: JsonObject) -> bool:
-        return selects(obj, self._namespace, self._labels, self._fields)
-
-
-def selects(
-    obj: Mapping[str, Any], namespace: str | None, labels: LabelSelector, fields: FieldSelector
-) -> bool:
-    """Whether an object is in the namespace (None: in any) and both selectors hold."""
-    return (
-        (namespace is None or objects.namespace_of(obj) == namespace)
-        and labels.matches(objects.labels_of(obj))
-        and fields.matches(obj)
-    )
+        return self._selection.holds(obj, self._namespace)
 
 
 def bookmark(

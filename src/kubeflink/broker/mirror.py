@@ -21,9 +21,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from kubeflink import objects
-from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.apiserver.store import ObjectList
-from kubeflink.apiserver.watch import Watch, WatchEvent, selects
+from kubeflink.apiserver.watch import Watch, WatchEvent
 from kubeflink.broker.history import History, version_of
 from kubeflink.errors import GoneError, KubernetesError
 from kubeflink.kube.client import KubeClient
@@ -170,19 +170,16 @@ class Mirror:
 
     # What a Store answers.
 
-    def list(self, labels: LabelSelector, fields: FieldSelector) -> ObjectList:
+    def list(self, selection: Selection) -> ObjectList:
         """What is there, by name, at the version of the newest change."""
         found = [
-            obj
-            for _, obj in sorted(self._objects.items())
-            if selects(obj, self.namespace, labels, fields)
+            obj for _, obj in sorted(self._objects.items()) if selection.holds(obj, self.namespace)
         ]
         return ObjectList(found, str(self.history.revision))
 
     def watch(
         self,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         resource_version: str = "",
     ) -> Watch:
         """Changes after a version, also one from before this broker's time."""
@@ -190,21 +187,20 @@ class Mirror:
             initial = [
                 WatchEvent("ADDED", obj)
                 for _, obj in sorted(self._objects.items())
-                if selects(obj, self.namespace, labels, fields)
+                if selection.holds(obj, self.namespace)
             ]
             return Watch(
                 self.history,
                 self.history.end,
                 self.resource,
                 self.namespace,
-                labels=labels,
-                fields=fields,
+                selection=selection,
                 initial=initial,
             )
         seen = int(resource_version)
         position = self.history.position_after(seen)
         gap = None if seen >= self.history.origin else seen
-        return _ResumedWatch(self, position, labels, fields, gap)
+        return _ResumedWatch(self, position, selection, gap)
 
     async def deletions_since(self, seen: int) -> Objects:
         """What was deleted after `seen` and before this broker's own beginning."""
@@ -244,8 +240,7 @@ class _ResumedWatch(Watch):
         self,
         mirror: Mirror,
         position: int,
-        labels: LabelSelector,
-        fields: FieldSelector,
+        selection: Selection,
         gap: int | None,
     ) -> None:
         super().__init__(
@@ -253,8 +248,7 @@ class _ResumedWatch(Watch):
             position,
             mirror.resource,
             mirror.namespace,
-            labels=labels,
-            fields=fields,
+            selection=selection,
         )
         self._mirror = mirror
         self._gap = gap

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from kubeflink import objects
 from kubeflink.apiserver import statuses
 from kubeflink.apiserver.deletion import DeleteOptions, Deletion
-from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.apiserver.store import ObjectList
 from kubeflink.apiserver.watch import Watch
 from kubeflink.broker.blueprint import Blueprint
@@ -93,8 +93,7 @@ class BrokerStore:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         limit: int = 0,
         after: tuple[str, str] | None = None,
     ) -> ObjectList:
@@ -102,7 +101,7 @@ class BrokerStore:
         mirror = self._mirror(resource)
         if resource == PODS:
             self._driver.listed()
-        return mirror.list(labels, fields)
+        return mirror.list(selection)
 
     async def replace(
         self,
@@ -137,15 +136,14 @@ class BrokerStore:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         resource_version: str = "",
         initial_events: bool = False,
     ) -> Watch:
         """Changes of workers, or of ConfigMaps of high availability, from any version on."""
         if initial_events or (resource_version and not resource_version.isdecimal()):
             raise statuses.bad_request("such a watch is not served here")
-        return self._mirror(resource).watch(labels, fields, resource_version)
+        return self._mirror(resource).watch(selection, resource_version)
 
     # Parts
 

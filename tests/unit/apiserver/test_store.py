@@ -273,11 +273,11 @@ def test_a_watch_tells_exactly_what_a_list_shows(
     steps: Iterable[tuple[str, str, str]],
 ) -> None:
     """Whoever follows the events of a selector holds what a list with it returns."""
-    from kubeflink.apiserver.selectors import LabelSelector
+    from kubeflink.apiserver.selectors import LabelSelector, Selection
 
     async def run() -> None:
-        store, selector = ObjectStore(), LabelSelector.parse("x=a")
-        watch = store.watch(objects.CONFIG_MAPS, labels=selector)
+        store, selection = ObjectStore(), Selection(LabelSelector.parse("x=a"))
+        watch = store.watch(objects.CONFIG_MAPS, selection=selection)
         held: dict[str, JsonObject] = {}
         for action, name, value in steps:
             try:
@@ -303,7 +303,7 @@ def test_a_watch_tells_exactly_what_a_list_shows(
                             held[name] = event.object
         except TimeoutError:
             pass
-        listed = (await store.list(objects.CONFIG_MAPS, labels=selector)).items
+        listed = (await store.list(objects.CONFIG_MAPS, selection=selection)).items
         assert held == {objects.name_of(obj): obj for obj in listed}
 
     asyncio.run(run())
