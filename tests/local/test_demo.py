@@ -57,7 +57,8 @@ def test_the_demo_counts_the_shipped_text_and_leaves_nothing(tmp_path: Path) -> 
     assert [(word, int(n)) for word, n in counted] == most_frequent(shipped_text(), 25)
     numbers = [int(n) for n in re.findall(r"TaskManagers: (\d+)", done.stdout)]
     assert numbers[0] == 0
-    assert max(numbers) == 2
+    # On a busy machine one that is just ending is counted beside the one that follows it.
+    assert max(numbers) in (2, 3)
     assert numbers[-1] == 0
     assert re.findall(r"job is (\w+)", done.stdout)[-1] == "FINISHED"
     assert processes_of(tmp_path) == []
