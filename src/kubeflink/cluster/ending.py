@@ -42,11 +42,13 @@ from kubeflink.errors import (
     ClusterNotFoundError,
     FlinkError,
     JobFailedError,
+    KubeflinkError,
     KubernetesError,
     NotFoundError,
     WaitTimeoutError,
 )
 from kubeflink.kube.client import KubeClient
+from kubeflink.kube.outage import Outage
 from kubeflink.kube.reflector import Reflector
 from kubeflink.objects import DEPLOYMENTS
 from kubeflink.rest import java_errors
@@ -149,8 +151,12 @@ class LogWitness:
 
 @dataclass(slots=True)
 class RestWitness:
-    """Remembers what the REST API said last about each job."""
+    """Remembers what the REST API said last about each job.
 
+    `outage` is told when it does not answer any more.
+    """
+
+    outage: Outage
     jobs: dict[str, JobSummary] = field(default_factory=dict)
     traces: dict[str, str] = field(default_factory=dict)
     ended_since: float | None = None
@@ -175,9 +181,13 @@ class RestWitness:
                 for job in jobs:
                     if job.state in ("FAILING", "FAILED", "RESTARTING"):
                         self.traces[job.id] = (await flink.exceptions(job.id)).latest_stacktrace
-        except (FlinkError, KubernetesError, ClusterNotFoundError, TimeoutError):
+        except (FlinkError, KubernetesError, ClusterNotFoundError, TimeoutError) as error:
+            if self.jobs:
+                cause = error.message if isinstance(error, KubeflinkError) else "no answer"
+                self.outage.failed(cause, limit=0.0, pause=_LONGEST_PAUSE)
             return
         self.answers = True
+        self.outage.over()
         if self.all_ended:
             self.ended_since = self.ended_since or now
         else:
@@ -244,6 +254,7 @@ async def wait_for_end(
             outcome = await watch.run(Deadline.after(timeout), timeout)
             return replace(outcome, troubles=workers.troubles)
     finally:
+        watch.rest.outage.given_up()
         await end(reading)
         await end(looking)
 
@@ -255,13 +266,16 @@ class _Watch:
     on_progress: Callable[[JobProgress], None] | None
     on_stage: readiness.Progress | None
     log: LogWitness = field(default_factory=LogWitness)
-    rest: RestWitness = field(default_factory=RestWitness)
+    rest: RestWitness = field(init=False)
     log_ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_deleted: bool = False
     """Whether the Deployment went before the log had said how the application ended."""
     told: JobProgress | None = None
     stage: str = ""
     course: Course = field(default_factory=Course)
+
+    def __post_init__(self) -> None:
+        self.rest = RestWitness(Outage(f"the application {self.cluster.name}"))
 
     async def read_log(self) -> None:
         """Follows the JobManager's log until the cluster is gone."""

@@ -318,7 +318,8 @@ class Job:
         while True:
             if not is_made:
                 if wait_for_tasks:
-                    await _tasks_run(self, deadline, timeout, on_progress)
+                    seen = await _tasks_run(self, deadline, timeout, on_progress)
+                    request.check(seen)
                 await request.make(trigger)
             try:
                 result = await completed(
@@ -388,6 +389,15 @@ class Request:
             return "checkpoint"
         return "stop with savepoint" if self.stops else "savepoint"
 
+    def check(self, seen: models.JobDetails) -> None:
+        """JobFailedError for a job that has ended: Flink would not find it, though it is listed."""
+        if seen.is_terminal:
+            raise JobFailedError(
+                f"No {self.what} of job {seen.id} can be made: it has ended as {seen.state}",
+                job_id=seen.id,
+                state=seen.state,
+            )
+
     async def make(self, trigger_id: str) -> None:
         """Asks for it."""
         flink, job_id = await self.job.cluster.flink(), self.job.id
@@ -433,15 +443,15 @@ async def _tasks_run(
     deadline: Deadline,
     timeout: float | None,
     on_progress: Callable[[JobProgress], None] | None,
-) -> None:
-    """See `Job.until_tasks_run`."""
+) -> models.JobDetails:
+    """See `Job.until_tasks_run`; how the job was seen then."""
     pause, told = _FIRST_PAUSE, None
     while True:
         details = await job.details()
         tasks = _counts(details)
         is_batch = details.job_type == "BATCH"
         if details.is_terminal or is_batch or (tasks and set(tasks) <= {"RUNNING", "FINISHED"}):
-            return
+            return details
         seen = JobProgress(job.id, details.name, details.state, tasks)
         if seen != told and on_progress is not None:
             on_progress(seen)

@@ -29,7 +29,7 @@ class Outage:
     """Whether `where` does not answer at the moment, since when and why.
 
     `since` is on the clock of `time.monotonic`, None while all is well. `limit` is for how many
-    seconds the request that failed last is repeated.
+    seconds the request that failed last is repeated, 0 for as long as it takes.
     """
 
     where: str
@@ -68,7 +68,7 @@ class Outage:
     def sentence(self) -> str:
         """All of it in one line."""
         # One who follows a job asks for longer than a single request is repeated.
-        limit = f" (for up to {self.limit:.0f} s)" if self.seconds <= self.limit else ""
+        limit = f" (for up to {self.limit:.0f} s)" if self.seconds < self.limit else ""
         return f"waiting for {self.where} since {self.seconds:.0f} s{limit}, last: {self.cause}"
 
     def is_due(self, pause: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +12,7 @@ from kubeflink.cluster import deployment, diagnosis
 from kubeflink.cluster.application import ApplicationCluster
 from kubeflink.cluster.ending import LogWitness
 from kubeflink.errors import ClusterFailedError, JobFailedError, WaitTimeoutError
+from kubeflink.kube import outage
 from kubeflink.objects import DEPLOYMENTS, PODS
 from kubeflink.spec import JobManagerSpec
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
@@ -239,6 +241,8 @@ async def test_a_deletion_is_called_that_whatever_befell_the_jobs(
         text = SIGNALLED if told == "first the JobManager" else ALREADY_FAILED
         lines.extend(text.splitlines())
         kubernetes.pods.ended.add("demo-7f")
+        await asyncio.sleep(0.1)
+        await kubernetes.remove(PODS, "demo-7f")
 
     with pytest.raises(JobFailedError) as caught:
         await going
@@ -345,6 +349,7 @@ async def test_of_several_failures_the_cause_is_told(
     going = asyncio.create_task(app.wait(timeout=60, check=False))
     await kubernetes.until_asked("GET", "/log")
     await disappear(kubernetes)
+    await kubernetes.remove(PODS, "demo-7f")
 
     outcome = await going
 
@@ -360,6 +365,7 @@ async def test_a_job_that_the_program_got_over_takes_nothing_from_its_success(
     going = asyncio.create_task(app.wait(timeout=60))
     await kubernetes.until_asked("GET", "/log")
     await disappear(kubernetes)
+    await kubernetes.remove(PODS, "demo-7f")
 
     outcome = await going
 
@@ -413,7 +419,9 @@ async def test_a_job_that_takes_its_cluster_with_it_is_known_to_have_ended(
     going = asyncio.create_task(app.job(JOB).wait(timeout=60, check=False))
     await kubernetes.until_asked("GET", f"/jobs/{JOB}")
     kubernetes.behind.places.clear()
+    await kubernetes.until_asked("GET", "/log")
     await kubernetes.client.delete(DEPLOYMENTS, "demo")
+    await kubernetes.remove(PODS, "demo-7f")
 
     if state is None:
         with pytest.raises(JobFailedError, match="is not known: the cluster demo went away"):
@@ -421,3 +429,32 @@ async def test_a_job_that_takes_its_cluster_with_it_is_known_to_have_ended(
     else:
         outcome = await going
         assert (outcome.state, outcome.name) == (state, "words")
+
+
+async def test_an_outage_is_told_of_while_an_application_is_followed(
+    app: ApplicationCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubeflink.kube.outage.QUIET_SECONDS", 0.5)
+    logging.getLogger("kubeflink").propagate = True  # whatever the command line has set
+    flink_rest.on("GET", "/jobs/overview", jobs("RUNNING"), *[Answer(503)] * 4, jobs("RUNNING"))
+
+    over = asyncio.Event()
+
+    def tell(away: outage.Outage, pause: float) -> None:
+        outage.write_lines(away, pause)
+        if away.since is None:
+            over.set()
+
+    outage.TELLER.set(tell)
+    going = asyncio.create_task(app.wait(timeout=60))
+    await over.wait()
+    going.cancel()
+
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert told[0].startswith("waiting for the application demo since ")
+    assert "HTTP 503" in told[0]
+    assert told[-1] == "the application demo answers again"

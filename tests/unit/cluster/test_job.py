@@ -419,3 +419,13 @@ async def test_a_request_is_not_repeated_to_a_cluster_that_has_gone(
 
     with pytest.raises(ClusterNotFoundError, match="demo in namespace default has gone away"):
         await going
+
+
+async def test_nothing_is_asked_of_a_job_that_has_ended(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("GET", f"/jobs/{JOB}", details("FAILED", FAILED=1))
+
+    with pytest.raises(JobFailedError, match=r"No checkpoint of .* has ended as FAILED"):
+        await demo.job(JOB).checkpoint()
+    assert flink_rest.requests("POST") == []
