@@ -31,6 +31,7 @@ from support.extras import (
 )
 from support.left_out import left_out
 from support.object_store import object_store
+from support.python_program import python_program
 from support.shell import Shell, ended, interrupt, line_with
 
 pytestmark = [
@@ -287,20 +288,20 @@ def python_with_pyflink() -> Path:
 async def test_a_python_program(
     kubeflink: Shell, tmp_path: Path, python_with_pyflink: Path
 ) -> None:
-    out, script = tmp_path / "out", tmp_path / "job.py"
-    script.write_text(
-        "import sys\n"
-        "from pyflink.table import EnvironmentSettings, TableEnvironment\n"
-        "table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())\n"
-        "for statement in sys.argv[1:]:\n    table.execute_sql(statement)\n",
-        encoding="utf-8",
-    )
-    python = f"-Dpython.client.executable={python_with_pyflink}"
+    """With all that its function needs, which runs in the TaskManagers' Python."""
+    program, out = python_program(tmp_path), tmp_path / "out"
+    options = [f"-Dpython.client.executable={python_with_pyflink}"]
+    options += [f"-Dpython.executable={python_with_pyflink}"]
+    options += ["-Dtaskmanager.memory.jvm-metaspace.size=256m"]
+    options += ["--py-files", program.files, "--py-archives", program.archives]
+    options += ["--py-requirements", program.requirements]
 
-    done = await kubeflink(*app("python", python), f"local://{script}", *numbers(out, end=30))
+    done = await kubeflink(
+        *app("python", *options), f"local://{program.script}", "", *program.statements(out)
+    )
 
     assert done.code == 0, done.err
-    assert counted(out) == list(range(1, 31))
+    assert sorted(row[0] for row in written(out)) == program.rows
 
 
 # --- how it ends -------------------------------------------------------------------------------

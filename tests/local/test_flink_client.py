@@ -22,6 +22,7 @@ from kubeflink.local.cluster import EmbeddedCluster
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
 from support.extras import pyflink_python
 from support.left_out import left_out
+from support.python_program import python_program
 from support.shell import SUBMITTED, Shell
 
 pytestmark = [
@@ -101,7 +102,11 @@ async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
-    options = {**SMALL_SESSION, "kubernetes.rest-service.exposed.type": "NodePort"}
+    options = {
+        **SMALL_SESSION,
+        "kubernetes.rest-service.exposed.type": "NodePort",
+        "taskmanager.memory.jvm-metaspace.size": "256m",  # functions in Python load a lot
+    }
     async with SessionCluster.temporary(
         "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
     ) as cluster:
@@ -195,47 +200,50 @@ async def test_without_a_jvm_it_is_said_why_one_is_needed(
 
 
 @pytest.fixture(scope="module")
-def python() -> str:
+def python() -> Path:
     with left_out("Python programs on a session are left out"):
-        return f"-Dpython.client.executable={pyflink_python('2.3.0')}"
-
-
-SCRIPT = """
-import sys
-from pyflink.table import EnvironmentSettings, TableEnvironment
-
-table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-print("arguments:", sys.argv[1:])
-for statement in sys.argv[2:]:
-    table.execute_sql(statement)
-"""
+        return pyflink_python("2.3.0")
 
 
 @pytest.mark.parametrize("world", ["own", "flink"])
 async def test_a_python_program_on_a_session(
-    kubeflink: Shell, session: SessionCluster, tmp_path: Path, python: str, world: str
+    kubeflink: Shell, session: SessionCluster, tmp_path: Path, python: Path, world: str
 ) -> None:
-    script = tmp_path / "job.py"
-    script.write_text(SCRIPT, encoding="utf-8")
-    statements = [SOURCE.format(end=9), *counting(tmp_path / "out")[1:]]
-    named = ("--session", "demo") if world == "own" else (*TARGET, "-py")
-    option = (python, "-Dpipeline.name=from python")
-    words = (*named[:-1], *option, named[-1]) if world == "flink" else (*named, *option)
+    """With all that its function needs, which runs in the TaskManagers' Python."""
+    program, out = python_program(tmp_path), tmp_path / "out"
+    name = "-Dpipeline.name=from python"
+    if world == "own":
+        options = [f"-Dpython.client.executable={python}", f"-Dpython.executable={python}"]
+        options += ["--py-files", program.files, "--py-archives", program.archives]
+        options += ["--py-requirements", program.requirements]
+        words = ("--session", "demo", name, *options, str(program.script))
+    else:
+        options = ["-pyclientexec", str(python), "-pyexec", str(python), "-pyfs", program.files]
+        options += ["-pyarch", program.archives, "-pyreq", program.requirements]
+        words = (*TARGET, name, "-py", str(program.script), *options)
+    statements = program.statements(out)
 
-    done = await kubeflink.succeed("run", *words, str(script), "--a b", *statements)
+    done = await kubeflink.succeed("run", *words, "--a b", *statements)
 
     assert f"arguments: {['--a b', *statements]}" in done.out
     assert "a Python program makes its job in a JVM on this side: Flink 2.3.0" in done.err
     outcome = await session.job(done.job).wait(timeout=JVM_SECONDS)
     assert (outcome.name, outcome.state) == ("from python", "FINISHED")
-    assert counted(tmp_path / "out") == list(range(1, 10))
+    assert lines_in(out) == program.rows
 
 
-async def test_a_python_program_that_fails(kubeflink: Shell, tmp_path: Path, python: str) -> None:
+def lines_in(directory: Path) -> list[str]:
+    files = [file for file in directory.rglob("*") if file.is_file() and file.name[0] != "."]
+    return sorted(line for file in files for line in file.read_text().splitlines())
+
+
+async def test_a_python_program_that_fails(kubeflink: Shell, tmp_path: Path, python: Path) -> None:
     script = tmp_path / "job.py"
     script.write_text("raise ValueError('no such thing')\n", encoding="utf-8")
 
-    done = await kubeflink("run", "--session", "demo", python, str(script))
+    client = f"-Dpython.client.executable={python}"
+
+    done = await kubeflink("run", "--session", "demo", client, str(script))
 
     assert done.code == 1
     assert "ValueError: no such thing" in done.out

@@ -15,7 +15,8 @@ import pytest_asyncio
 from kubeflink import SessionCluster
 from kubeflink.local.cluster import EmbeddedCluster
 from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster
-from support.extras import MissingError, pyflink_python
+from support.extras import pyflink_python
+from support.left_out import left_out
 from support.shell import Shell
 
 pytestmark = [
@@ -31,10 +32,19 @@ async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
         yield kubernetes
 
 
+@pytest.fixture(scope="module")
+def python() -> Path:
+    with left_out("PyFlink's environments are left out"):
+        return pyflink_python("2.3.0")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
+async def session(kubernetes: EmbeddedCluster, python: Path) -> AsyncIterator[SessionCluster]:
+    (packages,) = python.parents[1].glob("lib/python*/site-packages")
     options = {
         **SMALL_SESSION,
+        # A Python inside the JVM knows nothing of the virtual environment that it is from.
+        "containerized.taskmanager.env.PYTHONPATH": str(packages),
         "resourcemanager.taskmanager-timeout": "60s",
         "taskmanager.memory.jvm-metaspace.size": "256m",  # functions in Python load a lot
     }
@@ -42,14 +52,6 @@ async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
         "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
     ) as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="module")
-def python() -> Path:
-    try:
-        return pyflink_python("2.3.0")
-    except MissingError as error:
-        pytest.skip(f"PyFlink's environments are left out: {error}")
 
 
 @pytest.fixture
@@ -78,7 +80,8 @@ async def run(shell: Shell, python: Path, script: str, *words: str) -> dict[str,
         stderr=asyncio.subprocess.PIPE,
         env=shell.env,
     )
-    out, err = await asyncio.wait_for(process.communicate(), 2 * JVM_SECONDS)
+    async with asyncio.timeout(2 * JVM_SECONDS):
+        out, err = await process.communicate()
     assert process.returncode == 0, err.decode()
     shown: dict[str, Any] = {"out": out.decode()}
     for line in out.decode().splitlines():

@@ -25,6 +25,7 @@ PAIRS = [
 # What only makes sense where there is a loop, or is for the command line.
 ASYNC_ONLY = {
     *("flink", "one_jobmanager", "deploy_configured", "watch_workers", "cluster", "ends"),
+    "on_this_loop",
 }
 
 
