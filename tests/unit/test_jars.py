@@ -9,14 +9,19 @@ from pathlib import Path
 import pytest
 
 from kubeflink.cluster import runner
+from support import client_side
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize(
     ("jar", "main_class"),
-    [(runner.jar(), runner.MAIN_CLASS), (EXAMPLES / "wordcount.jar", "WordCount")],
-    ids=["runner", "example"],
+    [
+        (runner.jar(), runner.MAIN_CLASS),
+        (EXAMPLES / "wordcount.jar", "WordCount"),
+        (client_side.JAR, "ClientSide"),
+    ],
+    ids=["runner", "example", "test"],
 )
 def test_a_jar_is_that_of_its_sources(jar: Path, main_class: str) -> None:
     sources = sorted(jar.parent.glob("*.java"))

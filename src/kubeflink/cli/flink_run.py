@@ -17,11 +17,12 @@ from kubeflink.cli.flink_actions import (
     unknown_target,
 )
 from kubeflink.cli.flink_program import check_program, program_of
-from kubeflink.errors import ClusterExistsError, LocalError, UsageError
+from kubeflink.errors import ClusterExistsError, LocalError, RestStatusError, UsageError
 from kubeflink.spec import Program
 
 if TYPE_CHECKING:
     from kubeflink.cluster.job import Job, JobOutcome
+    from kubeflink.cluster.session import SessionCluster
     from kubeflink.config import Configuration
     from kubeflink.objects import JsonObject
     from kubeflink.rest.client import ClaimMode
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 def run(action: Action) -> int:
     """Run the program of a command line where its target says."""
+    from kubeflink.cli import client_side
+
     program = program_of(action.line)
     check_program(program)
     version = action.configuration.version
@@ -43,8 +46,8 @@ def run(action: Action) -> int:
         return 0
     if action.target not in (SESSION, REMOTE):
         raise unknown_target(action.target)
-    if program.python is not None and program.python.entry:
-        return running.run(_run_python(action, program))
+    if program.is_python or client_side.is_wanted(action.configuration):
+        return running.run(_run_here(action, program))
     return running.run(_run_jar(action, program))
 
 
@@ -57,7 +60,7 @@ def info(action: Action) -> int:
 
     program = program_of(action.line)
     check_program(program)
-    is_python = program.python is not None and bool(program.python.entry)
+    is_python = program.is_python
     if is_python or not _names_session(action):
         running.run(_plan_here(action, program, may_be_asked=not is_python))
         return 0
@@ -77,9 +80,10 @@ def _names_session(action: Action) -> bool:
 
 async def _plan_here(action: Action, program: Program, *, may_be_asked: bool) -> None:
     from kubeflink.cli import client_side
+    from kubeflink.cluster.client_side import show_plan
 
     try:
-        await client_side.show_plan(program, action.configuration)
+        await show_plan(program, action.configuration, client_side.hearing())
     except LocalError as error:
         if may_be_asked and error.hint:  # which says how to get a JVM
             error.hint += f"; or name a session: -t {SESSION} -Dkubernetes.cluster-id=ID"
@@ -151,7 +155,23 @@ async def _run_jar(action: Action, program: Program) -> int:
     check_jar(jar)
     console.notices(action.configuration.notices)
     async with cluster_of(action) as cluster:
-        job = await cluster.submit_jar(
+        job = await _submitted(cluster, jar, action, program)
+        console.out(f"Job has been submitted with JobID {job.id}")
+        if program.detached:
+            return 0
+        outcome = await _followed(job, program)
+        console.out("Program execution finished")
+        console.out(f"Job with JobID {job.id} has finished.")
+        console.out(f"Job Runtime: {outcome.duration} ms")
+    return 0
+
+
+async def _submitted(cluster: SessionCluster, jar: Path, action: Action, program: Program) -> Job:
+    from kubeflink.cli import client_side
+    from kubeflink.config.options import client
+
+    try:
+        return await cluster.submit_jar(
             jar,
             entry_class=program.main_class,
             args=program.arguments,
@@ -161,14 +181,9 @@ async def _run_jar(action: Action, program: Program) -> int:
             claim_mode=cast("ClaimMode | None", program.claim_mode),
             options=_job_options(action, program),
         )
-        console.out(f"Job has been submitted with JobID {job.id}")
-        if program.detached:
-            return 0
-        outcome = await _followed(job, program)
-        console.out("Program execution finished")
-        console.out(f"Job with JobID {job.id} has finished.")
-        console.out(f"Job Runtime: {outcome.duration} ms")
-    return 0
+    except RestStatusError as error:
+        client_side.advise(error, f"-D{client.JOB_GRAPH.key}={client_side.CLIENT}")
+        raise
 
 
 async def _followed(job: Job, program: Program) -> JobOutcome:
@@ -184,25 +199,38 @@ async def _followed(job: Job, program: Program) -> JobOutcome:
         raise
 
 
-async def _run_python(action: Action, program: Program) -> int:
-    """Run a Python program in and beside a JVM on this side, as Flink does."""
-    from kubeflink.cli import client_side
+async def _run_here(action: Action, program: Program) -> int:
+    """Run a program in a JVM on this side, as Flink does; in Python always, and a jar if asked.
 
+    After Ctrl-C its jobs go on; with `-sae`, Flink's client cancels them when it is ended.
+    """
+    from kubeflink.cli import client_side
+    from kubeflink.cluster.client_side import run_program
+    from kubeflink.cluster.jars import check_jar
+
+    if not program.is_python:
+        jar = _local_jar(program)
+        check_jar(jar)
+        program = replace(program, uri=str(jar))
     console.notices(action.configuration.notices)
+    jobs: list[str] = []
     async with cluster_of(action) as cluster:
-        await client_side.run_python(cluster, program, action.configuration)
+        hearing = client_side.hearing(jobs.append)
+        try:
+            await run_program(cluster, program, action.configuration, hearing)
+        except asyncio.CancelledError:
+            end = "is being cancelled" if program.shutdown_on_attached_exit else "goes on"
+            for job in jobs:
+                console.say(f"job {job} {end}")
+            raise
     return 0
 
 
 def _job_options(action: Action, program: Program) -> dict[str, str]:
     """What the configuration and the words of `run` say about the job."""
-    from kubeflink.cluster.job_options import for_job
-    from kubeflink.config.options import pipeline
+    from kubeflink.cluster.job_options import for_job, with_classpaths
 
-    options = for_job(action.configuration)
-    if program.classpaths:
-        options[pipeline.CLASSPATHS.key] = ";".join(program.classpaths)
-    return options
+    return with_classpaths(for_job(action.configuration), program.classpaths)
 
 
 def _local_jar(program: Program) -> Path:

@@ -1,14 +1,14 @@
 """`run` on a cluster that is named by `--session`: jars, SQL and Python programs.
 
 Where a program becomes a job decides what this machine needs. A jar is uploaded, and SQL goes with
-a small jar of our own: both run inside the JobManager. A Python program runs here, and Flink's
-Python API makes the job in a JVM beside it.
+a small jar of our own: both run inside the JobManager, unless the job graph is to be made on this
+side. A Python program runs here, and Flink's Python API makes the job in a JVM beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,13 +24,14 @@ from kubeflink.cli.parameters import (
     wait_option,
 )
 from kubeflink.cli.program_options import program_options
-from kubeflink.errors import UsageError, WaitTimeoutError
+from kubeflink.errors import LocalError, RestStatusError, UsageError, WaitTimeoutError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
     from kubeflink.cluster.diagnosis import Diagnosis
     from kubeflink.cluster.job import Job, JobOutcome, JobProgress
     from kubeflink.cluster.session import SessionCluster
+    from kubeflink.config import Configuration
     from kubeflink.spec import Program
 
 SQL_SUFFIX = ".sql"
@@ -40,6 +41,12 @@ PYTHON_SUFFIX = ".py"
 @click.command("run", context_settings={**HELP_NAMES, "allow_interspersed_args": False})
 @on_cluster
 @program_options
+@click.option("-C", "--classpath", "classpaths", multiple=True, metavar="URL", help="Class path.")
+@click.option(
+    "--job-graph",
+    type=click.Choice(["cluster", "client"]),
+    help="Where `main` runs and makes the job: in the cluster, or here, in a JVM.",
+)
 @property_option
 @wait_option
 @click.option("-d", "--detached", is_flag=True, help="The same as --no-wait.")
@@ -68,14 +75,27 @@ def run_command(
         raise UsageError(
             "name one program: a jar, a file ending in .sql or .py, or --sql STATEMENTS"
         )
+    from kubeflink import config
+    from kubeflink.cli import client_side
+    from kubeflink.config.options import client
+
     given["follows"] = wait and not detached
     if program is not None:
         _check_files(program, given)
+    options: dict[str, object] = dict(given["options"])
+    if given["job_graph"] is not None:
+        options[client.JOB_GRAPH.key] = given["job_graph"]
+    configuration = config.load(conf_dir=None, overrides=options, environ={})
     if program is not None and program.endswith(PYTHON_SUFFIX):
-        running.run(_run_python(connection, cluster, program, given))
+        here = _python_program(program, given)
+        running.run(_run_here(connection, cluster, here, configuration, given))
         return
     if program is not None and program.endswith(SQL_SUFFIX):
         sql = read_statements(Path(program))
+    if client_side.is_wanted(configuration):
+        here = _jar_program(program, sql, given)
+        running.run(_run_here(connection, cluster, here, configuration, given))
+        return
     running.run(_run(connection, cluster, program, sql, given))
 
 
@@ -129,51 +149,100 @@ async def _run(
 
 
 async def _submit_jar(cluster: SessionCluster, jar: str, given: Mapping[str, Any]) -> Job:
-    with progress.uploading(Path(jar).name) as on_upload:
-        return await cluster.submit_jar(
-            jar,
-            entry_class=given["entry_class"],
-            args=given["arguments"],
-            **_submission(given),
-            on_upload=on_upload,
-        )
+    from kubeflink.cli import client_side
+
+    try:
+        with progress.uploading(Path(jar).name) as on_upload:
+            return await cluster.submit_jar(
+                jar,
+                entry_class=given["entry_class"],
+                args=given["arguments"],
+                **_submission(given),
+                on_upload=on_upload,
+            )
+    except RestStatusError as error:
+        client_side.advise(error, "--job-graph client")
+        raise
 
 
 async def _submit_sql(
     cluster: SessionCluster, source: str, sql: str, given: Mapping[str, Any]
 ) -> Job:
-    if given["arguments"]:
-        raise UsageError("SQL takes no arguments", hint="Options go before the file.")
+    _check_no_arguments(given)
     return await cluster.submit_sql(sql, source=source, **_submission(given))
 
 
+def _check_no_arguments(given: Mapping[str, Any]) -> None:
+    if given["arguments"]:
+        raise UsageError("SQL takes no arguments", hint="Options go before the file.")
+
+
 def _submission(given: Mapping[str, Any]) -> dict[str, Any]:
+    from kubeflink.cluster.job_options import with_classpaths
+
+    options = with_classpaths(given["options"], given["classpaths"])
     return {
         "parallelism": given["parallelism"],
         "savepoint": given["from_savepoint"],
         "allow_non_restored_state": given["allow_non_restored_state"] or None,
         "claim_mode": given["claim_mode"],
-        "options": given["options"] or None,
+        "options": options or None,
     }
 
 
-async def _run_python(
-    connection: Connection, name: str, script: str, given: Mapping[str, Any]
+async def _run_here(
+    connection: Connection,
+    name: str,
+    program: Program,
+    configuration: Configuration,
+    given: Mapping[str, Any],
 ) -> None:
-    """Run a Python program on this side and, if that is wanted, follow the jobs it submitted."""
-    from kubeflink import config
-    from kubeflink.cli import client_side
+    """Run a program on this side, which submits jobs, to its end; Ctrl-C asks about its jobs."""
+    from kubeflink.cli import attending, client_side
+    from kubeflink.cluster.client_side import run_program
 
-    configuration = config.load(conf_dir=None, overrides=given["options"], environ={})
+    is_text = given["output"] == "text"
+    jobs: list[Job] = []
+
+    async def on_interrupt(pressed: asyncio.Event) -> None:
+        for job in jobs:
+            await _ask_about(job, pressed)
+
     async with AsyncExitStack() as stack:
         cluster = await open_cluster(stack, connection, name)
-        jobs = await client_side.run_python(cluster, _python_program(script, given), configuration)
-        if not given["follows"]:
-            return
-        for job in map(cluster.job, jobs):
-            outcome = await follow(job, given["timeout"])
-            _show_job(job, outcome, given["output"])
-            outcome.check()
+        hearing = client_side.hearing(
+            lambda job: jobs.append(cluster.job(job)), out=console.out if is_text else console.plain
+        )
+        running_here = run_program(cluster, program, configuration, hearing)
+        try:
+            async with asyncio.timeout(given["timeout"]):
+                await attending.attended(running_here, on_interrupt)
+        except TimeoutError as error:
+            for job in jobs:
+                _say_it_goes_on(job)
+            limit = f"{given['timeout']:.0f} s"
+            raise WaitTimeoutError(f"The program has not ended after {limit}") from error
+        except LocalError:
+            await _raise_what_befell(jobs)
+            raise
+        for job in jobs:
+            await _show_end(job, given)
+
+
+async def _raise_what_befell(jobs: Sequence[Job]) -> None:
+    """JobFailedError if the last job has failed: it says more than the program about that."""
+    if jobs and await jobs[-1].state() in ("FAILED", "CANCELED"):
+        (await jobs[-1].wait(check=False)).check()
+
+
+async def _show_end(job: Job, given: Mapping[str, Any]) -> None:
+    """How a job ended, if that is wanted; Flink's client has said that it was submitted."""
+    if given["follows"]:
+        outcome = await follow(job, given["timeout"])
+        _show_job(job, outcome, given["output"])
+        outcome.check()
+    elif given["output"] != "text":
+        _show_job(job, None, given["output"])
 
 
 def _python_program(script: str, given: Mapping[str, Any]) -> Program:
@@ -196,6 +265,31 @@ def _python_program(script: str, given: Mapping[str, Any]) -> Program:
     )
 
 
+def _jar_program(jar: str | None, sql: str | None, given: Mapping[str, Any]) -> Program:
+    """A jar, or SQL with the jar that runs it."""
+    from kubeflink.spec import Program
+
+    main_class, arguments = given["entry_class"], given["arguments"]
+    if sql is not None:
+        from kubeflink.cluster import runner
+        from kubeflink.cluster.sql import runnable_script
+
+        _check_no_arguments(given)
+        arguments = tuple(runnable_script(sql, jar or "--sql"))
+        jar, main_class = str(runner.jar()), runner.MAIN_CLASS
+    return Program(
+        uri=jar,
+        main_class=main_class,
+        arguments=arguments,
+        classpaths=given["classpaths"],
+        parallelism=given["parallelism"],
+        detached=not given["follows"],
+        savepoint_path=given["from_savepoint"],
+        allow_non_restored_state=given["allow_non_restored_state"],
+        claim_mode=given["claim_mode"],
+    )
+
+
 def _how_to_cancel(job: Job) -> str:
     return f"kubeflink cancel --session {job.cluster.name} {job.id}"
 
@@ -209,17 +303,24 @@ async def follow(job: Job, timeout: float | None) -> JobOutcome:
     from kubeflink.cli import attending
 
     async def on_interrupt(pressed: asyncio.Event) -> None:
-        if await attending.asked(f"Cancel job {job.id}? Otherwise it goes on.", pressed):
-            await job.cancel(wait=False)
-            console.say(f"job {job.id} is being cancelled")
-        else:
-            _say_it_goes_on(job)
+        await _ask_about(job, pressed)
 
     try:
         return await attending.attended(_shown(job, timeout), on_interrupt)
     except (WaitTimeoutError, asyncio.CancelledError):
         _say_it_goes_on(job)
         raise
+
+
+async def _ask_about(job: Job, pressed: asyncio.Event) -> None:
+    """Ask a person whether to cancel a job after Ctrl-C, and say what becomes of it."""
+    from kubeflink.cli import attending
+
+    if await attending.asked(f"Cancel job {job.id}? Otherwise it goes on.", pressed):
+        await job.cancel(wait=False)
+        console.say(f"job {job.id} is being cancelled")
+    else:
+        _say_it_goes_on(job)
 
 
 def _say_it_goes_on(job: Job) -> None:

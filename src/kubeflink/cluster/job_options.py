@@ -8,11 +8,11 @@ other, which the JobManager knows better.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kubeflink.config import Configuration
-from kubeflink.config.options import deployment
+from kubeflink.config.options import deployment, pipeline
 
 _NOT_OF_A_JOB: Final = (
     "$internal.",
@@ -28,6 +28,7 @@ _NOT_OF_A_JOB: Final = (
     "internal.",
     "io.tmp.",
     "jobmanager.",
+    "kubeflink.",
     "kubernetes.",
     "metrics.",
     "plugin.",
@@ -56,6 +57,11 @@ _SAID_OTHERWISE: Final = frozenset(
 def for_job(configuration: Configuration) -> dict[str, str]:
     """The options of a job among these, as Flink's text."""
     return dict(_chosen(configuration))
+
+
+def with_classpaths(options: Mapping[str, str], urls: Sequence[str]) -> dict[str, str]:
+    """The options with the URLs of `-C`, which as for Flink take the place of configured ones."""
+    return {**options, **({pipeline.CLASSPATHS.key: ";".join(urls)} if urls else {})}
 
 
 def _chosen(configuration: Configuration) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from kubeflink.cluster import deployment, readiness
 from kubeflink.cluster.access import Connection
@@ -171,6 +171,7 @@ class SessionCluster(FlinkCluster):
         claim_mode: ClaimMode | None = None,
         options: Mapping[str, str] | None = None,
         on_upload: Progress | None = None,
+        job_graph: Literal["cluster", "client"] = "cluster",
     ) -> Job:
         """Uploads a jar, runs its program on the JobManager and returns its job.
 
@@ -178,7 +179,27 @@ class SessionCluster(FlinkCluster):
         Flink's, for this job. Returns when the program's `main` has submitted its job; a program
         that fails before is a RestStatusError with its cause. A JobManager that is failing over is
         waited for, see `jars`.
+
+        With `job_graph="client"` its `main` runs on this side instead, where it finds this
+        machine's files, in a JVM that `kubeflink[local]` brings; LocalError if it fails.
         """
+        if job_graph == "client":
+            from kubeflink import config
+            from kubeflink.cluster import client_side
+            from kubeflink.spec import Program
+
+            program = Program(
+                uri=str(jar),
+                main_class=entry_class,
+                arguments=tuple(args),
+                parallelism=parallelism,
+                detached=True,
+                savepoint_path=savepoint,
+                allow_non_restored_state=bool(allow_non_restored_state),
+                claim_mode=claim_mode,
+            )
+            configuration = config.load(conf_dir=None, overrides=options or {}, environ={})
+            return self.job(await client_side.submit(self, program, configuration))
         from kubeflink.cluster import jars
 
         async def run(flink: FlinkClient, jar_id: str, job_id: str) -> str:

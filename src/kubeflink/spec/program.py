@@ -64,9 +64,14 @@ class Program:
     claim_mode: str | None = None
 
     @property
+    def is_python(self) -> bool:
+        """Whether it is a program in Python, and no jar that only has Python beside it."""
+        return self.python is not None and bool(self.python.entry)
+
+    @property
     def entry_class(self) -> str | None:
         """The class whose main method runs; None where the jar's manifest says it."""
-        if self.main_class is None and self.python is not None and self.python.entry:
+        if self.main_class is None and self.is_python:
             return PYTHON_DRIVER
         return self.main_class
 

@@ -32,6 +32,7 @@ FAMILIES = (
     "rpc",
     "python",
     "broker",
+    "client",
 )
 """The modules with declarations, in the order in which documentation shows them."""
 
