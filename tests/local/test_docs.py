@@ -19,7 +19,9 @@ import pytest
 
 from kubeflink.local.sizes import SMALL_MEMORY
 from support.documents import Page, blocks_of
+from support.extras import MissingError, pyflink_python
 from support.flink_jars import flink_jars
+from support.left_out import left_out
 
 pytestmark = [pytest.mark.flink, pytest.mark.timeout(1800)]
 
@@ -70,6 +72,21 @@ def flink_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def python_of_image() -> Path:
+    """A Python with PyFlink, as an image for PyFlink would have it."""
+    with left_out("docs/pyflink.md is not run"):
+        return pyflink_python("2.3.0")
+
+
+def pythons() -> list[str]:
+    """Where pods find a `python`: that with PyFlink, if it can be had."""
+    try:
+        return [str(pyflink_python("2.3.0").parent)]
+    except MissingError:
+        return []
+
+
+@pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory, flink_home: Path) -> Iterator[dict[str, str]]:
     """The environment of a user with an embedded Kubernetes."""
     home = tmp_path_factory.mktemp("home")
@@ -85,7 +102,7 @@ def env(tmp_path_factory: pytest.TempPathFactory, flink_home: Path) -> Iterator[
         "HOME": str(home),
         "XDG_STATE_HOME": str(home / "state"),
         "LC_ALL": "C.UTF-8",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}",
+        "PATH": os.pathsep.join([*pythons(), str(Path(sys.executable).parent), env["PATH"]]),
         "FLINK_CONF_DIR": str(conf),
         "SAVEPOINTS": (home / "savepoints").as_uri(),
     }
@@ -107,16 +124,20 @@ def kubernetes(env: dict[str, str], flink_home: Path) -> dict[str, str]:
 def session(kubernetes: dict[str, str]) -> dict[str, str]:
     """The session cluster `demo`, started if no page before has needed it."""
     if "demo" not in run(kubernetes, "clusters"):
-        run(kubernetes, "session", "start", "demo", "-Dtaskmanager.numberOfTaskSlots=4")
+        # Functions in Python load a lot.
+        more = ("-Dtaskmanager.numberOfTaskSlots=4", "-Dtaskmanager.memory.jvm-metaspace.size=256m")
+        run(kubernetes, "session", "start", "demo", *more)
     return kubernetes
 
 
-def follow(name: str, env: dict[str, str], directory: Path) -> None:
+def follow(
+    name: str, env: dict[str, str], directory: Path, python: Path = Path(sys.executable)
+) -> None:
     """Do what a page says, in a directory that has the examples in it."""
     for example in EXAMPLES.iterdir():
         shutil.copy(example, directory)
     blocks = blocks_of((ROOT / name).read_text(encoding="utf-8"))
-    Page(blocks, directory).run(env, SECONDS).check(blocks, name)
+    Page(blocks, directory, python).run(env, SECONDS).check(blocks, name)
 
 
 @pytest.mark.parametrize("name", ON_THEIR_OWN)
@@ -134,6 +155,19 @@ def test_the_page_about_the_embedded_kubernetes(kubernetes: dict[str, str], tmp_
 @pytest.mark.parametrize("name", WITH_SESSION)
 def test_a_page_on_a_session(name: str, session: dict[str, str], tmp_path: Path) -> None:
     follow(name, session, tmp_path)
+
+
+def test_the_page_about_pyflink(
+    session: dict[str, str], python_of_image: Path, tmp_path: Path
+) -> None:
+    """Its reader's Python has PyFlink, too."""
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "kubeflink"
+    command.write_text(f'#!/bin/sh\nexec {python_of_image} -m kubeflink "$@"\n', encoding="utf-8")
+    command.chmod(0o755)
+    env = {**session, "PATH": f"{command.parent}{os.pathsep}{session['PATH']}"}
+
+    follow("docs/pyflink.md", env, tmp_path, python_of_image)
 
 
 def test_the_notebook(kubernetes: dict[str, str], tmp_path: Path) -> None:

@@ -136,9 +136,12 @@ def check_lines(printed: str, expected: str, where: str) -> None:
 class Page:
     """A page as a program in `directory`, where the files of the page and its output are."""
 
-    def __init__(self, blocks: Sequence[Block], directory: Path) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], directory: Path, python: Path = Path(sys.executable)
+    ) -> None:
         self.blocks = blocks
         self.directory = directory
+        self.python = python
         self.outputs = directory / ".output"
 
     def run(self, env: Mapping[str, str], seconds: float) -> Run:
@@ -198,7 +201,7 @@ class Page:
     def _python(self, snippets: Sequence[Block]) -> list[str]:
         if not snippets:
             return []
-        words = [sys.executable, str(SNIPPETS)]
+        words = [str(self.python), str(SNIPPETS)]
         for block in snippets:
             source = self.outputs / f"{block.line}.py"
             source.write_text(block.text, encoding="utf-8")
