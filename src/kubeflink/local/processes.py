@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubeflink.errors import LocalError
-from kubeflink.local.state import disk_errors, read_json, write_json
+from kubeflink.local.state import disk_errors, read_typed, write_json
 
 UNKNOWN_EXIT_CODE = 137
 """What Kubernetes reports for a container that vanished without telling how it ended."""
@@ -311,21 +311,40 @@ class ProcessRecord:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    pid: int
+    started: str
+    start: int
+    time: float
+
+
 def read_record(path: Path) -> ProcessRecord | None:
-    """The record in this file; None when there is none."""
-    found = read_json(path)
+    """The record in this file; None when there is none, LocalError when it is damaged.
+
+    A process of which nothing is known may live: to start another one would make two of them.
+    """
+    found = read_typed(path, _Written, "End what still runs of this pod, and remove the file")
     if found is None:
         return None
-    identity = ProcessIdentity(int(found["pid"]), str(found["started"]))
-    return ProcessRecord(identity, int(found["start"]), float(found["time"]))
+    return ProcessRecord(ProcessIdentity(found.pid, found.started), found.start, found.time)
 
 
 def kill_recorded(paths: Iterable[Path]) -> int:
-    """Kill the processes in these records that still live; returns their number."""
-    killed = 0
+    """Kill the processes in these records that still live; returns their number.
+
+    Raises LocalError for a damaged one, after the others.
+    """
+    killed, failure = 0, None
     for path in paths:
-        record = read_record(path)
+        try:
+            record = read_record(path)
+        except LocalError as error:
+            failure = error
+            continue
         if record is not None and record.identity.is_alive():
             record.identity.signal(signal.SIGKILL)
             killed += 1
+    if failure is not None:
+        raise failure
     return killed
