@@ -241,18 +241,21 @@ def _write_and_rename(source: Path, target: Target, path: str, tell: _Tell) -> N
 
 def _write(source: Path, files: FileSystem, path: str, tell: _Tell) -> None:
     """Write one object piece by piece; what was sent of it is given up after an error."""
-    size = max(PIECE, source.stat().st_size // _MOST_PIECES + 1)
+    # Google takes multiples of 256 KiB only.
+    size = PIECE * (source.stat().st_size // (PIECE * _MOST_PIECES) + 1)
     file = files.open(path, "wb", block_size=size)
     try:
         for piece in _pieces(source, size, tell):
             file.write(piece)
         file.close()
     except BaseException:
-        # Closed in this way first of all: closing it in the usual way would complete the object.
-        file.closed = True
-        if hasattr(file, "discard"):
-            with contextlib.suppress(Exception):  # the first error is the one that counts
+        # Closing it in the usual way would complete the object, now or when it is collected.
+        with contextlib.suppress(Exception):  # the first error is the one that counts
+            if hasattr(file, "discard"):
                 file.discard()
+                file.closed = True
+            else:  # it has another name so far
+                file.close()
         raise
 
 

@@ -13,6 +13,7 @@ written, so there a name of its own comes first, and the right one at the end.
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -111,6 +112,12 @@ def checked(uri: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
+def arguments(uri: str, configuration: Configuration) -> dict[str, Any]:
+    """What the implementation for a URI is given of a configuration; may hold secrets."""
+    parts = urlsplit(uri)
+    return _STORES[parts.scheme.lower()].arguments(configuration, parts.netloc)
+
+
 def open_target(uri: str, configuration: Configuration) -> Target:
     """The directory that a URI names; nothing is sent.
 
@@ -118,9 +125,10 @@ def open_target(uri: str, configuration: Configuration) -> Target:
     """
     parts = urlsplit(checked(uri))
     store = _STORES[parts.scheme.lower()]
-    arguments = store.arguments(configuration, parts.netloc)
+    # Without any handler Python itself prints their warnings, of which none is for the user.
+    logging.getLogger(store.package).addHandler(logging.NullHandler())
     files = importlib.import_module("fsspec").filesystem(
-        store.protocol, skip_instance_cache=True, **arguments
+        store.protocol, skip_instance_cache=True, **arguments(uri, configuration)
     )
     container = "" if store.protocol == "hdfs" else parts.netloc.rpartition("@")[0] or parts.netloc
     directory = f"{container}{parts.path}"
@@ -192,13 +200,16 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 # -- the others -------------------------------------------------------------------------------
 
 
+_GS_KEY_FILE: Final = "auth.service.account.json.keyfile"
+
+
 def _gs_arguments(configuration: Configuration, _bucket: str) -> dict[str, Any]:
     options = _with_prefixes(configuration, ("gs.", "fs.gs."))
-    keyfile = options.get("auth.service.account.json.keyfile")
+    is_anonymous = options.get("auth.type") == "UNAUTHENTICATED"
+    is_anonymous |= options.get("auth.null.enable") == "true"  # its older name
     return _given(
         {
-            "token": keyfile
-            or configuration.text("google.cloud.auth.service.account.json.keyfile"),
+            "token": "anon" if is_anonymous else options.get(_GS_KEY_FILE),
             "project": options.get("project.id"),
             "endpoint_url": options.get("storage.root.url"),
             "use_listings_cache": False,

@@ -25,9 +25,8 @@ def application(jar: Path, target: str) -> Configuration:
 
 
 def arguments(uri: str, **values: object) -> dict[str, object]:
-    """What an implementation is given, by what its file system keeps."""
-    target = object_stores.open_target(uri, configuration(values))
-    return dict(target.files.storage_options)
+    """What an implementation is given."""
+    return object_stores.arguments(uri, configuration(values))
 
 
 @pytest.mark.parametrize(
@@ -112,3 +111,37 @@ def test_a_library_that_is_not_installed_is_named_with_the_line_that_installs_it
 def test_a_target_without_a_bucket(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="names no bucket"):
         artifacts.planned(application(tmp_path / "job.jar", "s3:///jars"))
+
+
+@pytest.mark.parametrize(
+    ("uri", "values", "expected"),
+    [
+        (
+            "gs://b/a",
+            {"gs.auth.service.account.json.keyfile": "/k.json", "fs.gs.project.id": "p"},
+            {"token": "/k.json", "project": "p"},
+        ),
+        ("gs://b/a", {"fs.gs.auth.type": "UNAUTHENTICATED"}, {"token": "anon"}),
+        ("gs://b/a", {"gs.storage.root.url": "http://gcs"}, {"endpoint_url": "http://gcs"}),
+        (
+            "abfss://c@acc.dfs.core.windows.net/a",
+            {"fs.azure.account.key.acc.dfs.core.windows.net": "k"},
+            {"account_name": "acc", "account_key": "k"},
+        ),
+        (
+            "abfss://c@acc.dfs.core.windows.net/a",
+            {"fs.azure.account.key.acc.blob.core.windows.net": "k"},
+            {"account_name": "acc", "account_key": "k"},
+        ),
+        (
+            "oss://b/a",
+            {"fs.oss.endpoint": "oss.example", "fs.oss.accessKeyId": "i"},
+            {"endpoint": "https://oss.example", "key": "i"},
+        ),
+        ("hdfs://me@name/a", {}, {"host": "name", "port": 8020, "user": "me"}),
+    ],
+)
+def test_other_stores(uri: str, values: dict[str, object], expected: dict[str, object]) -> None:
+    found = arguments(uri, **values)
+
+    assert {key: found.get(key) for key in expected} == expected
