@@ -47,3 +47,10 @@ def test_a_file_that_cannot_be_run(
     assert found.code == 2
     assert message in found.err
     assert server.requests == []
+
+
+def test_an_application_takes_no_other_program(call: Call) -> None:
+    found = call("run", "--app", "counts", "--sql", "INSERT INTO a SELECT 1")
+
+    assert found.code == 2
+    assert "runs the program that it was started with, and no other" in found.err
