@@ -133,11 +133,11 @@ async def test_where_main_runs_is_told_when_it_misses_a_file(
     assert "\tat " not in there.err + here.err
 
 
-async def test_a_job_that_fails_while_it_is_followed(kubeflink: Shell) -> None:
-    own = await kubeflink("run", *HERE["own"], *RUNNER, *FAILING)
+async def test_sql_and_a_job_that_fails_while_it_is_followed(kubeflink: Shell) -> None:
+    done = await kubeflink("run", *HERE["own"], "--sql", "; ".join(FAILING))
 
-    assert own.code == 1
-    assert "ArithmeticException: / by zero" in own.err.splitlines()[-1]
+    assert done.code == 1
+    assert "FAILED: ArithmeticException: / by zero" in done.err.splitlines()[-1]
 
 
 async def test_detached_and_from_a_savepoint(

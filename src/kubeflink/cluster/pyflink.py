@@ -18,11 +18,13 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kubeflink.cluster.portal import held_in_thread
 from kubeflink.config.options import deployment, pipeline, rest
+from kubeflink.errors import RestStatusError
 
 if TYPE_CHECKING:
     from pyflink.common import Configuration as PyFlinkConfiguration
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pyflink.table import TableEnvironment
 
     from kubeflink.cluster.session import SessionCluster
+    from kubeflink.rest import FlinkClient
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +57,7 @@ class Binding:
         self, mode: Mode, options: Mapping[str, object] | None
     ) -> TableEnvironment:
         """A table environment; see `SessionCluster.table_environment`."""
-        values = self._values(mode, options)
+        values = self.values(mode, options)
 
         def create() -> TableEnvironment:
             from pyflink.table import EnvironmentSettings, TableEnvironment
@@ -69,7 +72,7 @@ class Binding:
         self, mode: Mode, options: Mapping[str, object] | None
     ) -> StreamExecutionEnvironment:
         """A stream environment; see `SessionCluster.stream_environment`."""
-        values = self._values(mode, options)
+        values = self.values(mode, options)
 
         def create() -> StreamExecutionEnvironment:
             from pyflink.datastream import StreamExecutionEnvironment
@@ -83,7 +86,7 @@ class Binding:
 
         return await asyncio.to_thread(create)
 
-    def _values(self, mode: Mode, options: Mapping[str, object] | None) -> dict[str, str]:
+    def values(self, mode: Mode, options: Mapping[str, object] | None) -> dict[str, str]:
         """The options of an environment as Flink's text, checked as all options are."""
         from kubeflink import config
         from kubeflink.cluster.job_options import for_job
@@ -116,9 +119,19 @@ async def bound(cluster: SessionCluster) -> AsyncIterator[Binding]:
     flink = await cluster.flink()
     version = (await flink.overview()).flink_version
     await asyncio.to_thread(gateway.start, version)
-    functions = functions_jar(await flink.class_path(), version)
+    functions = functions_jar(await _class_path(flink), version)
     async with held_in_thread(lambda: _socket(cluster)) as (host, port):
         yield Binding(host, port, functions)
+
+
+async def _class_path(flink: FlinkClient) -> tuple[str, ...]:
+    """Nothing where the JobManager does not tell, as old versions do not."""
+    try:
+        return await flink.class_path()
+    except RestStatusError as error:
+        if error.code != HTTPStatus.NOT_FOUND:
+            raise
+        return ()
 
 
 def functions_jar(class_path: Sequence[str], version: str) -> str | None:
