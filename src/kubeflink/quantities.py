@@ -73,6 +73,8 @@ def _plain(amount: Any) -> Any:
     value = parse_quantity(amount) if isinstance(amount, str | int | float) else None
     if value is None:
         return amount
+    if not value:
+        return "0"
     units = _BINARY if str(amount).endswith("i") else _DECIMAL
     for unit in units:
         in_units = value / _FACTORS[unit] if unit else value
@@ -82,4 +84,4 @@ def _plain(amount: Any) -> Any:
 
 
 _BINARY = ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki", "")
-_DECIMAL = ("", "m", "u", "n")
+_DECIMAL = ("E", "P", "T", "G", "M", "k", "", "m", "u", "n")

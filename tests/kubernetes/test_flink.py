@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from kubeflink import objects
 from kubeflink.cluster import preflight
 from kubeflink.cluster.preflight import Plan
+from support.control_plane import ControlPlane
 from support.embedded import JVM_SECONDS, small_arguments
 from support.real_cluster import Namespace, eventually
 from support.shell import Shell
@@ -27,6 +28,13 @@ CASES: Mapping[str, Mapping[str, str]] = {
         "high-availability.type": "kubernetes",
     },
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_endpoints(control_plane: ControlPlane) -> Iterator[None]:
+    """What a Service leads to is said by the node, whose pods have no addresses of their own."""
+    with control_plane.without_controllers("endpoints-controller", "endpointslice-controller"):
+        yield
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -23,7 +23,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -117,6 +117,7 @@ class ControlPlane:
         self._ports: dict[str, int] = {}
         self._etcd_url = f"unix://{directory / 'etcd.sock'}"
         self.apiserver: ApiServerProgram
+        self._controllers: Program
 
     def __enter__(self) -> Self:
         try:
@@ -215,15 +216,8 @@ class ControlPlane:
         )
         etcd.wait_until((self._directory / "etcd.sock").exists, "socket")
         self.apiserver = self._exits.enter_context(self.another_apiserver("kube-apiserver"))
-        self._run(
-            "kube-controller-manager",
-            f"--kubeconfig={self.kubeconfig('system:kube-controller-manager', ())}",
-            f"--service-account-private-key-file={self._directory / 'accounts.key'}",
-            f"--root-ca-file={self._directory / 'authority.pem'}",
-            f"--controllers={','.join(_CONTROLLERS)}",
-            "--use-service-account-credentials",
-            *_WITHOUT_SERVING,
-        )
+        self._controllers = self._start_controllers(_CONTROLLERS)
+        self._exits.callback(lambda: self._controllers.stop())
         self._run(
             "kube-scheduler",
             f"--kubeconfig={self.kubeconfig('system:kube-scheduler', ())}",
@@ -232,6 +226,28 @@ class ControlPlane:
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         self.apiserver.program.wait_until(
             lambda: self.apiserver.answers(account), "service account default"
+        )
+
+    @contextlib.contextmanager
+    def without_controllers(self, *names: str) -> Iterator[None]:
+        """For a while, some controllers do nothing."""
+        self._controllers.stop()
+        self._controllers = self._start_controllers(set(_CONTROLLERS).difference(names))
+        try:
+            yield
+        finally:
+            self._controllers.stop()
+            self._controllers = self._start_controllers(_CONTROLLERS)
+
+    def _start_controllers(self, names: Iterable[str]) -> Program:
+        return self._program(
+            "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig('system:kube-controller-manager', ())}",
+            f"--service-account-private-key-file={self._directory / 'accounts.key'}",
+            f"--root-ca-file={self._directory / 'authority.pem'}",
+            f"--controllers={','.join(names)}",
+            "--use-service-account-credentials",
+            *_WITHOUT_SERVING,
         )
 
     def another_apiserver(self, name: str, *flags: str) -> ApiServerProgram:
@@ -245,9 +261,12 @@ class ControlPlane:
         )
 
     def _run(self, name: str, *arguments: str) -> Program:
-        program = Program(name, [str(self._binaries / name), *arguments], self._directory)
+        program = self._program(name, *arguments)
         self._exits.callback(program.stop)
         return program
+
+    def _program(self, name: str, *arguments: str) -> Program:
+        return Program(name, [str(self._binaries / name), *arguments], self._directory)
 
     def _write_keys(self) -> None:
         (self._directory / "authority.pem").write_bytes(self.authority)

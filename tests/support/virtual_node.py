@@ -180,8 +180,8 @@ class RealStore:
             return await self._bind(obj)
         if subresource:
             if resource == objects.PODS:
-                obj = self._with_address(obj)
-            return await self._seen(resource, await self._send("PUT", resource, obj, "status"))
+                return await self._write_status(obj)
+            return await self._send("PUT", resource, obj, "status")
         return await self._client.replace(obj, namespace, dry_run=dry_run)
 
     async def delete(
@@ -229,12 +229,16 @@ class RealStore:
             self._accounts[account] = await self._namespace.as_account(account)
         return self._accounts[account]
 
-    def _with_address(self, pod: JsonObject) -> JsonObject:
-        status = pod.get("status") or {}
-        if not status.get("podIP"):
-            return pod
-        address = {"podIP": self._address, "podIPs": [{"ip": self._address}]}
-        return {**pod, "status": {**status, **address, "hostIP": self._address}}
+    async def _write_status(self, pod: JsonObject) -> JsonObject:
+        """The status without what is the API server's to say, and with addresses of its world."""
+        status = {key: value for key, value in pod["status"].items() if key != "qosClass"}
+        for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
+            if status.get(one):
+                status |= {one: self._address, many: [{"ip": self._address}]}
+        version = {"resourceVersion": pod["metadata"]["resourceVersion"]}
+        body = {"metadata": version, "status": status}
+        written = await self._send("PATCH", objects.PODS, pod, "status", body)
+        return await self._seen(objects.PODS, written)
 
     async def _bind(self, pod: JsonObject) -> JsonObject:
         """What the embedded kubelet writes by itself is for a scheduler to say here."""
@@ -257,7 +261,10 @@ class RealStore:
     ) -> JsonObject:
         name, namespace = objects.name_of(obj), objects.namespace_of(obj)
         path = resource.path(f"{name}/{subresource}", namespace)
-        answer = await self._client.http.request(method, path, json=body or obj)
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        answer = await self._client.http.request(
+            method, path, json=body or obj, headers={"Content-Type": kind}
+        )
         if not answer.is_success:
             call = Call("update", resource, namespace, name, subresource)
             raise error_of_response(answer, call, self._client.access)

@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 from kubeflink import objects
 from kubeflink.objects import JsonObject, Resource
+from kubeflink.quantities import with_plain_quantities
+
+_WITH_QUANTITIES = (objects.PODS, objects.DEPLOYMENTS, objects.REPLICA_SETS)
 
 
 def fill_in(resource: Resource, obj: JsonObject) -> None:
@@ -17,6 +20,8 @@ def fill_in(resource: Resource, obj: JsonObject) -> None:
     kind = _BY_RESOURCE.get(resource)
     if kind is not None:
         kind(obj)
+    if resource in _WITH_QUANTITIES and isinstance(obj.get("spec"), dict):
+        obj["spec"] = with_plain_quantities(obj["spec"])
 
 
 def initial_status(resource: Resource) -> JsonObject | None:

@@ -57,7 +57,7 @@ def check_preconditions(resource: Resource, obj: JsonObject, options: DeleteOpti
     """409 where the object is another one, or another version, than the caller meant."""
     name, uid = objects.name_of(obj), objects.uid_of(obj)
     if options.uid is not None and options.uid != uid:
-        raise statuses.conflict(
+        raise statuses.other_object(
             resource,
             name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record "
@@ -65,7 +65,7 @@ def check_preconditions(resource: Resource, obj: JsonObject, options: DeleteOpti
         )
     version = obj["metadata"]["resourceVersion"]
     if options.resource_version is not None and options.resource_version != version:
-        raise statuses.conflict(
+        raise statuses.other_object(
             resource,
             name,
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match "

@@ -246,7 +246,7 @@ class ResourceHandlers:
     async def _delete(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:
         options = paths.delete_options(request.query, await read_body(request))
         deletion = await self._store.delete(target.resource, target.namespace, target.name, options)
-        if deletion.gone and target.resource != objects.PODS:
+        if deletion.gone and target.resource not in _SHOWN_WHEN_DELETED:
             uid = objects.uid_of(deletion.object)
             return json_response(statuses.success(target.resource, target.name, uid))
         return self._shown(request, target, deletion.object)
@@ -315,6 +315,10 @@ class ResourceHandlers:
         "DELETE": _delete,
     }
     _on_scale: ClassVar[_Handlers] = {"GET": _get_scale, "PUT": _write_scale, "PATCH": _write_scale}
+
+
+_SHOWN_WHEN_DELETED = (objects.PODS, objects.SERVICES, objects.SERVICE_ACCOUNTS)
+"""Kinds whose deletion is answered with their last state; that of others with a Status."""
 
 
 def _check_name(target: Target, given: Any) -> None:

@@ -48,6 +48,9 @@ class Representation:
         if self.view:
             kind, version = "PartialObjectMetadataList", f"{_META}/v1"
             items = [_partial(obj) for obj in items]
+        else:
+            # As from a real server, whose items are of the list's kind and do not say so.
+            items = [_without_kind(obj) for obj in items]
         return {"kind": kind, "apiVersion": version, "metadata": metadata, "items": items}
 
     def event(self, event: WatchEvent, *, first: bool = False) -> bytes:
@@ -96,3 +99,7 @@ def _partial(obj: JsonObject) -> JsonObject:
         "apiVersion": f"{_META}/v1",
         "metadata": obj["metadata"],
     }
+
+
+def _without_kind(obj: JsonObject) -> JsonObject:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}

@@ -118,16 +118,15 @@ def status(
     code: int, message: str, *, reason: str = "", details: JsonObject | None = None
 ) -> JsonObject:
     """A failure `Status` object."""
-    return {
+    body = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
         "message": message,
         "reason": reason or REASONS.get(code, "Unknown"),
-        "details": details or {},
-        "code": code,
     }
+    return {**body, **({"details": details} if details else {}), "code": code}
 
 
 def failure(
@@ -228,11 +227,22 @@ def bad_request(message: str) -> ApiStatusError:
     return failure(400, message)
 
 
+def other_object(resource: Resource, name: str, why: str) -> ApiStatusError:
+    """A precondition of a deletion does not hold; it is told of the kind, not of the resource."""
+    kind = _qualified_kind(resource)
+    details = {**_details(resource, name), "kind": resource.kind}
+    return failure(409, f'Operation cannot be fulfilled on {kind} "{name}": {why}', details=details)
+
+
+def _qualified_kind(resource: Resource) -> str:
+    return f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+
+
 def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiStatusError:
     """The object breaks rules; all of them are told at once."""
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    kind = _qualified_kind(resource)
     told = str(causes[0]) if len(causes) == 1 else "[" + ", ".join(map(str, causes)) + "]"
-    details: JsonObject = {"name": name}
+    details: JsonObject = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
     details["kind"] = resource.kind

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from kubeflink import objects
-from kubeflink.apiserver import statuses
+from kubeflink.apiserver import pod_rules, statuses
 from kubeflink.apiserver.selectors import LabelSelector
 from kubeflink.apiserver.statuses import Cause
 from kubeflink.objects import JsonObject, Resource
@@ -142,6 +142,7 @@ def _pod_spec(field: str, spec: JsonObject) -> Causes:
         yield from _unique_names(f"{field}.{key}", items, _LABEL_1123, _SAYS_LABEL_1123)
         for index, container in enumerate(items):
             yield from _container(f"{field}.{key}[{index}]", container, names)
+    yield from pod_rules.placement(field, spec)
     policies = ("Always", "OnFailure", "Never")
     if spec.get("restartPolicy") not in policies:
         yield statuses.unsupported(f"{field}.restartPolicy", spec.get("restartPolicy"), policies)
@@ -163,6 +164,8 @@ def _unique_names(field: str, items: list[JsonObject], pattern: str, says: str) 
 def _container(field: str, container: JsonObject, volumes: set[Any]) -> Causes:
     if not container.get("image"):
         yield statuses.required(f"{field}.image")
+    else:
+        yield from pod_rules.image(f"{field}.image", container["image"])
     policies = ("Always", "IfNotPresent", "Never")
     if container.get("imagePullPolicy") not in policies:
         value = container.get("imagePullPolicy")
@@ -174,6 +177,7 @@ def _container(field: str, container: JsonObject, volumes: set[Any]) -> Causes:
         if variable.get("value") and variable.get("valueFrom"):
             detail = "may not be specified when `value` is not empty"
             yield statuses.invalid_value(f"{field}.env[{index}].valueFrom", "", detail)
+        yield from pod_rules.variable(f"{field}.env[{index}]", variable)
     paths = set()
     for index, mount in enumerate(container.get("volumeMounts") or []):
         at = f"{field}.volumeMounts[{index}]"
@@ -226,6 +230,7 @@ def _resources(field: str, resources: JsonObject) -> Causes:
                     "quantities must match the regular expression "
                     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
                 )
+    yield from pod_rules.amounts(field, resources)
     for name, quantity in requests.items():
         asked, limit = parse_quantity(quantity), parse_quantity(limits.get(name, ""))
         if asked is not None and limit is not None and asked > limit:
@@ -247,6 +252,10 @@ def _workload(workload: JsonObject) -> Causes:
     if selector and not LabelSelector.of(selector).matches(labels):
         detail = "`selector` does not match template `labels`"
         yield statuses.invalid_value("spec.template.metadata.labels", labels, detail)
+    strategy = spec.get("strategy") or {}
+    if strategy.get("type") == "Recreate" and strategy.get("rollingUpdate"):
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        yield statuses.forbidden_field("spec.strategy.rollingUpdate", detail)
     pod = template.get("spec") or {}
     yield from _pod_spec("spec.template.spec", pod if pod else {"restartPolicy": "Always"})
     if pod.get("restartPolicy") in ("Never", "OnFailure"):
