@@ -30,8 +30,6 @@ WHY_PLAN = "the plan of a program is made by the program, in a JVM on this side"
 
 _SUBMITTED = re.compile(r"Job has been submitted with JobID ([0-9a-f]{32})")
 
-_TLS = "security.ssl."
-
 _NO_PYFLINK = re.compile(r"No module named '(pyflink)\b")
 
 
@@ -120,17 +118,14 @@ def _supported(version: str) -> FlinkVersion | None:
 
 
 def _of_client(configuration: Configuration, program: Program) -> Configuration:
-    """What Flink's client has to know of a configuration: nothing about Kubernetes.
+    """What Flink's client has to know of a configuration.
 
-    How TLS is spoken with the REST API is no option of a job, and is its business all the same.
     The Python of this process runs the program, if no other is named: Flink takes the first one of
     the path, which in a virtual environment that is not activated is another one.
     """
-    from kubeflink.cluster.job_options import for_job
+    from kubeflink.cluster.job_options import for_client
 
-    values: dict[str, object] = dict(for_job(configuration))
-    tls = configuration.with_prefix(_TLS)
-    values |= {f"{_TLS}{key}": text for key, text in tls.items()}
+    values: dict[str, object] = dict(for_client(configuration))
     if program.python is not None and not configuration.contains(python.CLIENT_EXECUTABLE):
         values[python.CLIENT_EXECUTABLE.key] = sys.executable
     return configuration.without(*[key for key, _ in configuration.items()]).with_values(values)

@@ -45,6 +45,8 @@ _NOT_OF_A_JOB: Final = (
     "zookeeper.",
 )
 
+_TLS: Final = "security.ssl."
+
 _SAID_OTHERWISE: Final = frozenset(
     {
         deployment.EXECUTION_TARGET.key,
@@ -57,6 +59,15 @@ _SAID_OTHERWISE: Final = frozenset(
 def for_job(configuration: Configuration) -> dict[str, str]:
     """The options of a job among these, as Flink's text."""
     return dict(_chosen(configuration))
+
+
+def for_client(configuration: Configuration) -> dict[str, str]:
+    """What Flink's own client has to know to make a job: nothing about Kubernetes.
+
+    How TLS is spoken with the REST API is no option of a job, and is its business all the same.
+    """
+    tls = configuration.with_prefix(_TLS)
+    return {**for_job(configuration), **{f"{_TLS}{key}": text for key, text in tls.items()}}
 
 
 def with_classpaths(options: Mapping[str, str], urls: Sequence[str]) -> dict[str, str]:

@@ -89,12 +89,12 @@ class Binding:
     def values(self, mode: Mode, options: Mapping[str, object] | None) -> dict[str, str]:
         """The options of an environment as Flink's text, checked as all options are."""
         from kubeflink import config
-        from kubeflink.cluster.job_options import for_job
+        from kubeflink.cluster.job_options import for_client
 
         given = config.load(conf_dir=None, overrides=options or {}, environ={})
         for notice in given.notices:
             logger.warning("%s", notice.message)
-        values = for_job(given)
+        values = for_client(given)
         if self.functions is not None:
             classpaths = [values.get(pipeline.CLASSPATHS.key), self.functions]
             values[pipeline.CLASSPATHS.key] = ";".join(filter(None, classpaths))

@@ -39,6 +39,7 @@ def test_the_options_of_an_environment() -> None:
         "pipeline.classpaths": "file:///a.jar",
         "execution.target": "local",
         "rest.port": 1,
+        "security.ssl.rest.enabled": True,
     }
 
     values = binding.values("batch", given)
@@ -49,6 +50,7 @@ def test_the_options_of_an_environment() -> None:
         "execution.attached": "true",
         "rest.address": "10.0.0.7",
         "rest.port": "8081",
+        "security.ssl.rest.enabled": "true",
         "parallelism.default": "2",
         "pipeline.classpaths": "file:///a.jar;file:///f.jar",
     }
