@@ -82,7 +82,9 @@ PASSWORD_VARIABLE: Final = "KUBEFLINK_REST_PASSWORD"
 
 
 def given_files(
-    authorities: str | None, certificate: str | None, environ: Mapping[str, str] = os.environ
+    authorities: str | Path | None,
+    certificate: str | Path | None,
+    environ: Mapping[str, str] = os.environ,
 ) -> RestTls | None:
     """TLS with the files of `--rest-ca` and `--rest-cert`; None without any."""
     if not authorities and not certificate:
