@@ -28,6 +28,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 SNIPPETS = Path(__file__).with_name("snippets.py")
 INTERRUPTED = Path(__file__).with_name("interrupted.py")
@@ -210,3 +213,15 @@ class Page:
 
     def _output(self, block: Block) -> Path:
         return self.outputs / f"{block.line}.out"
+
+
+def documented_role(name: str) -> dict[str, Any]:
+    """The Role of that name in the page about rights."""
+    page = Path(__file__).parents[2] / "docs" / "rights.md"
+    roles = [
+        yaml.safe_load(block.text)
+        for block in blocks_of(page.read_text(encoding="utf-8"))
+        if block.language == "yaml"
+    ]
+    (found,) = (role for role in roles if role["metadata"]["name"] == name)
+    return dict(found)

@@ -20,7 +20,7 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md")
 }
-OTHERWISE = {"docs/high-availability.md", "docs/host-network.md"}
+OTHERWISE = {"docs/high-availability.md", "docs/host-network.md", "docs/rights.md"}
 """Pages whose commands need more than one machine; tests of their own show what they say."""
 
 ALIASES = {
