@@ -16,7 +16,6 @@ import pytest
 import pytest_asyncio
 
 from kubeflink import objects
-from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import runner
 from kubeflink.errors import NotFoundError
 from kubeflink.local.cluster import EmbeddedCluster
@@ -29,6 +28,7 @@ from support.extras import (
     pyflink_python,
     s3_plugin,
 )
+from support.flink_jars import flink_jars
 from support.left_out import left_out
 from support.object_store import object_store
 from support.python_program import python_program
@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-FLINK = "2.3.0"
+FLINK, OLDER = "2.3.0", "1.20.5"
 CLASS = ("-c", runner.MAIN_CLASS)
 JAR = f"local://{runner.jar()}"
 TARGET = ("run", "-t", "kubernetes-application")
@@ -90,8 +90,10 @@ def flink_home() -> Path | None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
     home = await asyncio.to_thread(flink_home)
+    older = await asyncio.to_thread(flink_jars, OLDER)
     settings = Settings(
-        back_off=BackOff(initial=0.5, maximum=4.0), flink_homes=(home,) if home else ()
+        back_off=BackOff(initial=0.5, maximum=4.0),
+        flink_homes=(older, home) if home else (older,),
     )
     async with embedded_cluster(settings=settings) as kubernetes:
         yield kubernetes
@@ -165,9 +167,10 @@ async def test_a_jar_by_http_with_arguments_that_survive(
     await gone(kubernetes, "web")
 
 
-async def test_a_jar_of_the_image(
+async def test_a_jar_of_the_image_of_an_older_flink(
     kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
 ) -> None:
+    """Up to 1.20, Flink's action for it is `run-application`."""
     template = tmp_path / "pod.yaml"
     template.write_text(
         "spec:\n  containers:\n  - name: flink-main-container\n    volumeMounts:\n"
@@ -176,13 +179,20 @@ async def test_a_jar_of_the_image(
         encoding="utf-8",
     )
     out = tmp_path / "out"
-    done = await kubeflink.succeed(
-        *TARGET, "-Dkubernetes.cluster-id=image", *small_arguments(),
+    words = (
+        "-t", "kubernetes-application", "-Dkubernetes.cluster-id=image", *small_arguments(),
         f"-Dkubernetes.pod-template-file.default={template}",
         *CLASS, f"local:///opt/flink/usrlib/{runner.jar().name}", *numbers(out, end=30),
     )  # fmt: skip
+    refused = await kubeflink("--flink-version", OLDER, "run", *words)
+    done = await kubeflink.succeed("--flink-version", OLDER, "run-application", *words)
+    deployment = await kubernetes.store.get(objects.DEPLOYMENTS, "default", "image")
 
+    assert refused.code == 2
+    assert "run-application -t kubernetes-application" in refused.err
     assert "Create flink application cluster image successfully" in done.out
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"].startswith(f"apache/flink:{OLDER}")
     await gone(kubernetes, "image")
     assert counted(out) == list(range(1, 31))
 
@@ -307,50 +317,30 @@ async def test_a_python_program(
 # --- how it ends -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("statement", "cause"),
-    [
-        ("INSERT INTO sink SELECT 1 / (5 - n) FROM numbers", "ArithmeticException: / by zero"),
-        ("INSERT INTO sink SELECT n FROM nowhere", "Object 'nowhere' not found"),
-    ],
-    ids=["while it runs", "in main"],
-)
-async def test_a_program_that_fails(
-    kubeflink: Shell, tmp_path: Path, statement: str, cause: str
-) -> None:
+async def test_a_program_that_fails_in_main(kubeflink: Shell, tmp_path: Path) -> None:
+    statement = "INSERT INTO sink SELECT n FROM nowhere"
+
     done = await kubeflink(*app("bad", *CLASS), JAR, *numbers(tmp_path)[:2], statement)
 
     assert done.code == 1
-    assert cause in done.err.splitlines()[-1]
+    assert "Object 'nowhere' not found" in done.err.splitlines()[-1]
     assert "Traceback" not in done.err
-
-
-async def test_no_such_application(kubeflink: Shell) -> None:
-    for words in (("list", "--app", "nope"), ("stop", "--app", "nope", "0" * 32)):
-        done = await kubeflink(*words)
-
-        assert done.code == 4
-        assert "No Flink cluster nope in namespace default" in done.err
 
 
 async def test_steering_an_application(
     kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """Its REST API is away for a while; it is stopped, and goes on from its savepoint."""
+    """It is stopped, and goes on from its savepoint."""
     out, where = tmp_path / "out", ("--savepoint-dir", str(tmp_path / "savepoints"))
-    rest = r"/services/steered-rest:rest/proxy/"
     async with kubeflink.started(*app("steered", QUICK, *CLASS), JAR, *numbers(out)) as process:
         await eventually(functools.partial(is_counting, out), "the first numbers")
-        kubernetes.server.faults.add(Fault(path=rest, status=503, times=10))
         (job,) = (await kubeflink.succeed("list", "--app", "steered", "-o", "json")).json
         named = ("--app", "steered", job["jid"])
-        bad = await kubeflink("stop", *named, "--savepoint-dir", "/proc/none")
         target = ("-t", "kubernetes-application", "-Dkubernetes.cluster-id=steered")
         listed = await kubeflink.succeed("list", *target)
         saved = (await kubeflink.succeed("stop", *named, *where, "-o", "json")).json
         done = await ended(process)
 
-    assert "Failed to create savepoint directory" in bad.err
     assert job["jid"] in listed.out
     assert done.code == 0, done.err
     assert "ended as FINISHED" in done.out

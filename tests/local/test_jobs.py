@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import pty
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from kubeflink import SessionCluster, objects
+from kubeflink import SessionCluster
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import runner
 from kubeflink.local.cluster import EmbeddedCluster
@@ -111,94 +110,7 @@ def jar(*statements: str) -> tuple[str, ...]:
     return ("-c", runner.MAIN_CLASS, str(runner.jar()), *statements)
 
 
-# --- a REST API that does not serve for a while ------------------------------------------------
-
-
-@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
-async def test_a_503_for_a_while_is_waited_out(
-    kubeflink: Shell,
-    kubernetes: EmbeddedCluster,
-    session: SessionCluster,
-    job: str,
-    tmp_path: Path,
-    world: tuple[str, ...],
-) -> None:
-    directory = ("--savepoint-dir", str(tmp_path)) if world == OWN else (str(tmp_path),)
-    dispose = "--dispose" if world == OWN else "-d"
-    taken = ""
-    for words in (
-        ("list", *world),
-        ("checkpoint", *world, job),
-        ("savepoint", *world, job, *directory),
-        ("savepoint", *world, dispose, "?"),
-        ("run", *world, *jar(*BOUNDED)),
-        ("run", *world, "-d", *jar(*ENDLESS)),
-        ("stop", *world, "?", "--savepoint-dir", str(tmp_path)),
-    ):
-        if words[0] == "stop":
-            where = words[-2:] if world == OWN else ("-p", str(tmp_path))
-            words = ("stop", *world, *where, taken)
-        call = [taken if word == "?" else word for word in words]
-        with fault(kubernetes, Fault(path=REST, status=503, times=2)) as down:
-            done = await kubeflink.succeed(*call)
-        assert down.struck == 2, call
-        if words[0] == "run":
-            taken = done.job
-            await eventually(functools.partial(has_begun, session, taken), "the job running")
-        elif words[0] == "savepoint":
-            taken = (re.search(r"file:\S+", done.out) or [""])[0]
-
-
-@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
-async def test_cancelling_waits_for_the_rest_api_too(
-    kubeflink: Shell, kubernetes: EmbeddedCluster, session: SessionCluster, world: tuple[str, ...]
-) -> None:
-    doomed = await submit_endless(session)
-    with fault(kubernetes, Fault(path=REST, status=503, times=2)) as down:
-        await kubeflink.succeed("cancel", *world, doomed)
-
-    assert down.struck == 2
-    await has_state(session, doomed, "CANCELED")
-
-
-async def test_a_followed_job_is_not_lost_when_the_rest_api_is_away(
-    kubeflink: Shell, kubernetes: EmbeddedCluster
-) -> None:
-    async with kubeflink.started("run", *OWN, *jar(*BOUNDED)) as process:
-        await line_with(process.stdout, "Job has been submitted")
-        with fault(kubernetes, Fault(path=REST, status=503, times=12)) as down:
-            await eventually(lambda: asyncio.sleep(0, down.struck >= 12), "the outage")
-            done = await ended(process)
-
-    assert done.code == 0, done.err
-    assert "has finished after" in done.out
-    assert "UNKNOWN" in done.err
-
-
 # --- what cannot be done -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("world", ["own", "flink"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("list",),
-        ("run", *jar(*BOUNDED)),
-        ("cancel", JOB),
-        ("stop", JOB),
-        ("savepoint", JOB),
-        ("checkpoint", JOB),
-    ],
-    ids=lambda words: words[0],
-)
-async def test_no_such_cluster(kubeflink: Shell, words: tuple[str, ...], world: str) -> None:
-    named = ("--session", "nope") if world == "own" else MISSING
-
-    done = await kubeflink(words[0], *named, *words[1:])
-
-    assert done.code == 4
-    assert "No Flink cluster nope in namespace default" in done.err
-    assert len(done.err.splitlines()) <= 3
 
 
 @pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
@@ -211,41 +123,33 @@ async def test_no_such_job(kubeflink: Shell, world: tuple[str, ...], action: str
     assert len(done.err.splitlines()) <= 3
 
 
-async def test_a_savepoint_where_nothing_can_be_written(
-    kubeflink: Shell, session: SessionCluster, job: str
+async def test_a_savepoint_of_a_job_that_has_just_begun(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, session: SessionCluster, tmp_path: Path
 ) -> None:
-    for words in (
-        ("savepoint", *TARGET, job, "/proc/none"),
-        ("stop", *TARGET, "-p", "/proc/none", job),
-        ("cancel", *TARGET, "-s", "/proc/none", job),
-        ("savepoint", *OWN, job, "--savepoint-dir", "/proc/none"),
-        ("stop", *OWN, job, "--savepoint-dir", "/proc/none"),
-    ):
-        done = await kubeflink(*words)
+    """The own command and the API wait for its tasks; with Flink's arguments it fails as Flink."""
 
-        assert done.code == 1
-        assert "Failed to create savepoint directory" in done.err
-        assert len(done.err.splitlines()) <= 3
-        assert await session.job(job).state() == "RUNNING"
+    async def are_all_busy() -> bool:
+        return all(each.free_slots == 0 for each in await session.taskmanagers())
 
+    await eventually(are_all_busy, "no TaskManager without work")
+    held = fault(kubernetes, Fault(r"/pods$", "POST", None, status=503, message="later"))
+    with ExitStack() as until_it_has_begun:
+        until_it_has_begun.enter_context(held)
+        begun = (await kubeflink.succeed("run", *OWN, "-d", *jar(*ENDLESS))).job
+        refused = await kubeflink("savepoint", *TARGET, begun, str(tmp_path))
+        words = ("savepoint", *OWN, begun, "--savepoint-dir", str(tmp_path))
+        async with kubeflink.started(*words) as saving, asyncio.TaskGroup() as group:
+            checking = group.create_task(session.job(begun).checkpoint())
+            await line_with(saving.stderr, "waiting until all tasks of job")
+            until_it_has_begun.close()
+            saved = await ended(saving)
 
-@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
-async def test_a_savepoint_that_is_not_there(kubeflink: Shell, world: tuple[str, ...]) -> None:
-    done = await kubeflink("run", *world, "-s", "/proc/none/savepoint-1", *jar(*BOUNDED))
-
-    assert done.code == 1
-    assert "Cannot find checkpoint or savepoint" in done.err
-    assert len(done.err.splitlines()) <= 8
-
-
-@pytest.mark.parametrize("world", [OWN, TARGET], ids=["own", "flink"])
-async def test_a_job_that_fails(kubeflink: Shell, world: tuple[str, ...]) -> None:
-    option = "-Drestart-strategy.type=none"
-
-    done = await kubeflink("run", *world, option, *jar(*FAILING))
-
-    assert done.code == 1
-    assert "FAILED: ArithmeticException: / by zero" in done.err
+    assert refused.code == 1
+    assert "Not all required tasks are currently running" in refused.err
+    assert saved.code == 0, saved.err
+    assert len(os.listdir(tmp_path)) == 1
+    assert checking.result() > 0
+    await session.job(begun).cancel()
 
 
 # --- options that go with a job, requests that are taken up again ------------------------------
@@ -421,35 +325,3 @@ class Screen:
         """Close the terminal."""
         asyncio.get_running_loop().remove_reader(self._leader)
         os.close(self._leader)
-
-
-# --- a cluster that goes away ------------------------------------------------------------------
-
-
-async def test_a_cluster_that_goes_away_half_way(
-    kubeflink: Shell, kubernetes: EmbeddedCluster
-) -> None:
-    """The last test: it takes the session away."""
-    async with (
-        kubeflink.started("run", *OWN, *jar(*ENDLESS)) as own,
-        kubeflink.started("run", *TARGET, *jar(*ENDLESS)) as flinks,
-    ):
-        job = (await line_with(own.stdout, "Job has been submitted")).split()[-1]
-        await line_with(flinks.stdout, "Job has been submitted")
-        never_done = Fault(
-            path=REST + r"jobs/\w+/savepoints/", method="GET", status=503, times=None
-        )
-        with fault(kubernetes, never_done):
-            async with kubeflink.started("savepoint", *TARGET, job, "/tmp") as saving:
-                await line_with(saving.stdout, "Waiting for response")
-                await eventually(lambda: asyncio.sleep(0, never_done.struck), "it waits")
-                async with kubernetes.client() as client:
-                    await client.delete(objects.DEPLOYMENTS, "demo", "default")
-                saved, followed, attached = [await ended(each) for each in (saving, own, flinks)]
-
-    assert saved.code == 4
-    assert "The cluster demo went away before the savepoint" in saved.err
-    for done in (followed, attached):
-        assert done.code == 1
-        assert "is not known: the cluster demo went away" in done.err
-        assert "Traceback" not in done.err

@@ -181,10 +181,9 @@ async def _run_application(kubernetes: EmbeddedCluster, script: str) -> Applicat
     ("script", "state", "cause"),
     [
         (BOUNDED, "FINISHED", None),
-        (FAILING, "FAILED", "ArithmeticException: / by zero"),
         ("INSERT INTO nowhere SELECT 1;", "FAILED", "Cannot find table"),
     ],
-    ids=["finishes", "fails", "fails in main"],
+    ids=["finishes", "fails in main"],
 )
 async def test_the_end_of_an_application_is_known_although_it_removes_itself(
     kubernetes: EmbeddedCluster, script: str, state: str, cause: str | None
@@ -201,19 +200,3 @@ async def test_the_end_of_an_application_is_known_although_it_removes_itself(
 
 async def _is_gone(app: ApplicationCluster) -> bool:
     return not await app.exists()
-
-
-async def test_a_running_application_is_cancelled(kubernetes: EmbeddedCluster) -> None:
-    async with await _run_application(kubernetes, ENDLESS) as app:
-        await app.wait_started(timeout=JVM_SECONDS)
-        job = await eventually(lambda: _running_job(app), "the job of the application")
-
-        await job.cancel(wait=False)
-
-        outcome = await app.wait(timeout=JVM_SECONDS, check=False)
-        assert outcome.state == "CANCELED"
-
-
-async def _running_job(app: ApplicationCluster) -> Job | None:
-    running = [job.id for job in await app.jobs() if job.state == "RUNNING"]
-    return app.job(running[0]) if running else None
