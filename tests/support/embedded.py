@@ -19,7 +19,7 @@ from kubeflink.objects import JsonObject
 
 T = TypeVar("T")
 
-JVM_SECONDS = 240.0
+JVM_SECONDS = 420.0
 """How long anything that starts a JVM may take on a busy machine."""
 
 QUICK_RELEASE: Mapping[str, str] = {"resourcemanager.taskmanager-timeout": "4s"}
