@@ -74,7 +74,7 @@ def interpreter(user: str) -> str | None:
 
 
 @pytest.mark.flink
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_nobody_can_run_a_session(home: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("these tests already run without privileges")
