@@ -26,6 +26,7 @@ never works, and picks any node; see docs/deviations.md.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -64,6 +65,7 @@ LOAD_BALANCER_SECONDS = 60.0
 """How long a LoadBalancer is waited for before it is called pending."""
 
 SERVICE_PROXY: Final = Resource("", "v1", "ServiceProxyOptions", "services/proxy")
+PORT_FORWARD: Final = Resource("", "v1", "PodPortForwardOptions", "pods/portforward")
 """As a right in RBAC."""
 
 _POLL_SECONDS = 1.0
@@ -204,8 +206,28 @@ def _secured(client: KubeClient, route: Route) -> Route:
 
 
 async def _may_not_use_proxy(client: KubeClient, route: Route) -> bool:
-    allowed = await client.can_i("create", SERVICE_PROXY, route.namespace, route.service)
-    return allowed is False
+    """Whether a port-forward has to take the place of the service proxy.
+
+    Who may only read through the proxy, and not forward ports, reads. ForbiddenError for who may do
+    neither, which no trying again would change.
+    """
+    where, service = route.namespace, route.service
+    if await client.can_i("create", SERVICE_PROXY, where, service) is not False:
+        return False
+    reads, forwards = await asyncio.gather(
+        client.can_i("get", SERVICE_PROXY, where, service),
+        client.can_i("get", PORT_FORWARD, where),
+    )
+    if reads is False and forwards is False:
+        raise ForbiddenError(
+            f'You may neither get services/proxy nor pods/portforward in namespace "{where}": there'
+            f" is no way to Flink's REST API behind Service {service}",
+            code=403,
+            reason="Forbidden",
+            hint='Ask for a Role with apiGroups [""], resources ["services/proxy"], verbs ["get"];'
+            ' to run and steer jobs also "create", "patch" and "delete"',
+        )
+    return forwards is not False
 
 
 def _by_port_forward(route: Route) -> Route:

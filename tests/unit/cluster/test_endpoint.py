@@ -204,6 +204,19 @@ async def test_without_the_right_to_the_service_proxy_a_port_is_forwarded(
     assert overview.flink_version == "2.3.0"
 
 
+async def test_who_may_only_read_through_the_service_proxy_reads(
+    kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    await kubernetes.add(SERVICES, service())
+    kubernetes.rights.denied |= {"create services/proxy", "get pods/portforward"}
+
+    assert (await endpoint.route_to(kubernetes.client, "demo")).kind == "service proxy"
+
+    kubernetes.rights.denied.add("get services/proxy")
+    with pytest.raises(ForbiddenError, match="neither get services/proxy nor pods/portforward"):
+        await endpoint.route_to(kubernetes.client, "demo")
+
+
 @pytest.mark.parametrize(
     ("code", "reason"), [(403, "Forbidden"), (404, "NotFound"), (405, "MethodNotAllowed")]
 )
