@@ -248,7 +248,8 @@ async def running(
         options |= {**ha_options(directory), **CALM_LEASE, **PATIENCE_WITH_WORKERS}
     else:
         # TaskManagers learn by their heartbeat that a JobManager is gone. With high availability
-        # they are told; there a late heartbeat would only have them replaced.
+        # they are told; there a JobManager that stands still for longer than the timeout, while it
+        # plans an application's SQL on a busy machine, would only have them replaced.
         options |= {**QUICK_HEARTBEAT, **QUICK_LOSS}
     counting = CountingJob(directory / "output", total=1000, rate=50)
     async with AsyncExitStack() as stack:
