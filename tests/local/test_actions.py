@@ -488,15 +488,13 @@ async def begun_and_held(
 ) -> list[Callable[[], Awaitable[Done]]]:
     """All these actions, each having made the request that is not answered."""
     held = [Fault(path=HALF_WAY[case.action], status=503, times=None) for case in found]
-    stack.enter_context(faults(kubernetes, *held))
-    plan = kubernetes.server.faults
-    reviews = "selfsubjectaccessreviews"
-    before = plan.count("POST", reviews)
+    reviews = Fault(path="selfsubjectaccessreviews", method="POST", times=None)  # counts them
+    stack.enter_context(faults(kubernetes, reviews, *held))
     ends = [await stack.enter_async_context(stage.begun(case, asked)) for case in found]
 
     async def all_are_on_their_way() -> bool:
         """Each asks once whether it may use the service proxy, just before it uses it."""
-        return plan.count("POST", reviews) - before >= len(found)
+        return reviews.struck >= len(found)
 
     async def all_are_held() -> bool:
         """Of faults with the same path the first one counts for all."""
