@@ -11,6 +11,7 @@ from kubeflink import objects
 from kubeflink.cluster import preflight
 from kubeflink.cluster.preflight import Plan
 from support.control_plane import ControlPlane
+from support.documents import documented_role
 from support.embedded import JVM_SECONDS, small_arguments
 from support.real_cluster import Namespace, eventually
 from support.shell import Shell
@@ -39,13 +40,16 @@ def own_endpoints(control_plane: ControlPlane) -> Iterator[None]:
 
 @pytest.mark.parametrize("case", CASES)
 async def test_the_main_job(namespace: Namespace, case: str, tmp_path: Path) -> None:
-    """A user with a ClusterRole of Kubernetes' own; a JobManager with the Role that is proposed."""
+    """Everybody has the rights that the documentation tells them to ask for, and no more."""
     options = dict(CASES[case])
     has_broker = "kubeflink.broker.enabled" in options
     if "high-availability.type" in options:
         options["high-availability.storageDir"] = (tmp_path / "ha").as_uri()
-    await namespace.grant("mary", "admin" if has_broker else "edit")
-    if not has_broker:
+    await namespace.allow("vera", documented_role("flink-viewer")["rules"])
+    if has_broker:
+        await namespace.grant("mary", "admin")
+    else:
+        await namespace.allow("mary", documented_role("flink-user")["rules"])
         plan = Plan("demo", namespace.name, host_network="host network" in case)
         (finding,) = await preflight.check(namespace.client, plan)
         for obj in finding.manifest:
@@ -63,12 +67,17 @@ async def test_the_main_job(namespace: Namespace, case: str, tmp_path: Path) -> 
         listed = await shell.succeed("list", "--session", "demo", "--all", "-o", "json")
         assert [job["state"] for job in listed.json] == ["FINISHED"]
 
+        viewer = Shell(namespace.user("vera"), {})
+        for command in (("clusters",), ("describe", "demo"), ("list", "--session", "demo")):
+            assert "demo" in (await viewer.succeed(*command)).out
+
         async def is_released() -> bool:
             labels = {"component": "taskmanager"}
             return not (await namespace.client.list(objects.PODS, labels=labels)).items
 
         await eventually(is_released, "the TaskManagers are released", timeout=JVM_SECONDS)
-        stopped = await shell("session", "stop", "demo", "--ha-data", "delete")
+        kept = ("--ha-data", "delete") if has_broker else ()
+        stopped = await shell("session", "stop", "demo", *kept)
         assert stopped.code == 0, stopped.err
 
         async def is_as_before() -> bool:

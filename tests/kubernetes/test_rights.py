@@ -19,6 +19,8 @@ from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 from support.broker import TOKEN, JobManager, jobmanager, worker_request
 from support.clusters import session, taskmanager
+from support.control_plane import ControlPlane
+from support.documents import documented_role
 from support.real_cluster import Namespace, eventually
 
 HIGH_AVAILABILITY = {
@@ -246,6 +248,14 @@ async def test_the_role_that_is_proposed_is_enough_for_a_jobmanager(
             await client.list(objects.SECRETS)
 
 
+def test_the_documented_role_of_a_jobmanager_is_what_is_asked_for() -> None:
+    rules = documented_role("flink")["rules"]
+    needs = preflight.jobmanager_needs(high_availability=False, application=True)
+    assert rights_in(rules) == {
+        (verb, f"{kind.plural}.{kind.group}".rstrip("."), "") for verb, kind in needs
+    }
+
+
 async def test_the_edit_role_is_enough_for_a_jobmanager(namespace: Namespace) -> None:
     account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace.name}
     await namespace.bind(account, {"kind": "ClusterRole", "name": "edit"})
@@ -305,3 +315,36 @@ async def test_an_editor_may_not_make_a_broker_and_is_told_before(namespace: Nam
         return await namespace.everything() == before
 
     await eventually(is_as_before, "what was made is taken back")
+
+
+# --- owners ------------------------------------------------------------------------------------
+
+
+async def test_where_owners_are_guarded_one_more_role_is_needed(
+    namespace: Namespace, control_plane: ControlPlane
+) -> None:
+    """As on OpenShift: the refusal names it, and with it a cluster and its workers are made."""
+    await namespace.allow("mary", documented_role("flink-user")["rules"])
+    flag = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    chosen = {"kubernetes.namespace": namespace.name}
+    with control_plane.another_apiserver("kube-apiserver-strict", flag) as strict:
+        kubeconfig = control_plane.kubeconfig(
+            "mary", (), namespace=namespace.name, server=strict.url
+        )
+        async with client_of(kubeconfig) as client:
+            with pytest.raises(ForbiddenError, match="cannot set blockOwnerDeletion") as caught:
+                await deployment.deploy(client, session(chosen))
+            assert caught.value.hint is not None
+            assert "deployments/finalizers" in caught.value.hint
+
+            user = {"kind": "User", "name": "mary", "apiGroup": "rbac.authorization.k8s.io"}
+            await namespace.add(documented_role("flink-owners"))
+            await namespace.bind(user, {"kind": "Role", "name": "flink-owners"})
+
+            async def is_deployed() -> deployment.Deployed | None:
+                try:
+                    return await deployment.deploy(client, session(chosen))
+                except ForbiddenError:  # that server has not seen the new Role yet
+                    return None
+
+            await eventually(is_deployed, "a cluster can be deployed")

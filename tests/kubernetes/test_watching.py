@@ -49,27 +49,6 @@ async def test_changes_are_told_in_order(namespace: Namespace) -> None:
         await changes.aclose()
 
 
-async def test_bookmarks_keep_the_version_young(namespace: Namespace) -> None:
-    """What happens elsewhere moves the version on, though nothing of it is told."""
-    client = namespace.client
-    listed = await client.list(objects.CONFIG_MAPS)
-    for index in range(3):
-        await client.create(config_map(f"c-{index}"))
-    watch = client.watch(
-        objects.CONFIG_MAPS,
-        resource_version=listed.resource_version,
-        labels={"none": "such"},
-        timeout_seconds=8,
-    )
-    events = [event async for event in watch]
-    # One is sent shortly before a watch ends by its time-out.
-    assert {event.type for event in events} == {"BOOKMARK"}
-    last = int(events[-1].resource_version or 0)
-    assert last > int(listed.resource_version)
-    again = client.watch(objects.CONFIG_MAPS, resource_version=str(last), timeout_seconds=1)
-    assert [event async for event in again if event.type != "BOOKMARK"] == []
-
-
 async def test_watches_that_time_out_lose_nothing(namespace: Namespace) -> None:
     client = namespace.client
     async with Reflector(
