@@ -68,8 +68,9 @@ async def test_the_main_job(namespace: Namespace, case: str, tmp_path: Path) -> 
         assert [job["state"] for job in listed.json] == ["FINISHED"]
 
         viewer = Shell(namespace.user("vera"), {})
-        for command in (("clusters",), ("describe", "demo"), ("list", "--session", "demo")):
+        for command in (("clusters",), ("describe", "demo")):
             assert "demo" in (await viewer.succeed(*command)).out
+        assert "FINISHED" in (await viewer.succeed("list", "--session", "demo", "--all")).out
 
         async def is_released() -> bool:
             labels = {"component": "taskmanager"}
