@@ -6,6 +6,7 @@ The servers are real processes; the pods in them are plain ones, which start fas
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -157,6 +158,23 @@ async def test_a_killed_server_leaves_nothing_after_down(environ: Mapping[str, s
     assert is_alive(group)
     assert daemon.down(environ=environ)
     assert not is_alive(group)
+
+
+async def test_a_server_without_its_directory_ends_with_its_processes(
+    environ: Mapping[str, str],
+) -> None:
+    up = daemon.up(environ=environ)
+    await create(up, shell_pod("stays", "exec sleep 1000"))
+    group = group_of(await pod_in(up, "stays", "running"))
+    server = up.pid
+    assert server is not None
+    shutil.rmtree(up.directory)
+
+    async def nothing_lives() -> bool:
+        return not is_alive(server) and not is_alive(group)
+
+    await eventually(nothing_lives, "server and pod have ended")
+    assert not up.directory.exists()
 
 
 async def test_a_pod_deleted_while_no_server_was_there_is_finished_by_the_next(

@@ -4,7 +4,9 @@
 that kept it from serving, which comes back through a pipe. The server lives until `down` (SIGTERM),
 which ends all processes and removes the directory. However else it ends, its JVMs live on, and the
 next `up` adopts them. SIGTERM without `down`, as at the end of a desktop session or of the machine,
-ends the processes but keeps objects, so that the next `up` starts them anew.
+ends the processes but keeps objects, so that the next `up` starts them anew. A server whose
+directory somebody has removed could never be found again by any command: it ends by itself, with
+its processes.
 
 Commands go to one embedded cluster by its name; several live side by side.
 """
@@ -55,6 +57,9 @@ _TOLD = frozenset({"url", "port", "pid", "started", "time", "flink", "java"})
 """What a server writes about itself."""
 
 _POLL_INTERVAL = 0.1
+_LOOK_INTERVAL = 2.0
+"""Seconds between two looks at whether the directory is still there."""
+
 _ANSWER_TIMEOUT = 5.0
 
 
@@ -347,12 +352,29 @@ async def _serve(directory: StateDirectory) -> None:
     settings = stored_settings(directory.settings_file, directory.name)
     async with EmbeddedCluster(directory.root, settings=settings) as cluster:
         _report({"ready": cluster.url})
-        failed = asyncio.create_task(cluster.wait_until_failed(), name="failure")
-        stopped = asyncio.create_task(stop.wait(), name="stop")
-        await asyncio.wait([failed, stopped], return_when=asyncio.FIRST_COMPLETED)
-        for task in (failed, stopped):
+        ends = [
+            asyncio.create_task(cluster.wait_until_failed(), name="failure"),
+            asyncio.create_task(stop.wait(), name="stop"),
+            asyncio.create_task(_until_removed(directory), name="removal"),
+        ]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends:
             task.cancel()
-        await asyncio.gather(failed, stopped, return_exceptions=True)
+        await asyncio.gather(*ends, return_exceptions=True)
+
+
+async def _until_removed(directory: StateDirectory) -> None:
+    """Return when the directory is no longer the one that this server has locked."""
+    lock = os.stat(directory.lock_file)
+    while True:
+        await asyncio.sleep(_LOOK_INTERVAL)
+        try:
+            there = os.path.samestat(os.stat(directory.lock_file), lock)
+        except FileNotFoundError:
+            there = False
+        if not there:
+            logging.getLogger(__name__).error("%s was removed; this server ends", directory.root)
+            return
 
 
 def _report(answer: Mapping[str, str | None]) -> None:
