@@ -25,7 +25,7 @@ from typing import Any, Literal
 from kubeflink import objects
 from kubeflink.apiserver.deletion import DeleteOptions, Deletion
 from kubeflink.apiserver.metadata import copy_json
-from kubeflink.apiserver.selectors import EVERY_FIELD, EVERYTHING, FieldSelector, LabelSelector
+from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.apiserver.store import ObjectList
 from kubeflink.apiserver.watch import WatchEvent
 from kubeflink.errors import NotFoundError
@@ -152,8 +152,7 @@ class RealStore:
         resource: Resource,
         namespace: str | None = None,
         *,
-        labels: LabelSelector = EVERYTHING,
-        fields: FieldSelector = EVERY_FIELD,
+        selection: Selection = ALL,
         limit: int = 0,
         after: tuple[str, str] | None = None,
     ) -> ObjectList:
