@@ -25,7 +25,8 @@
     ├── ClusterError                    a cluster as a whole
     │   ├── ClusterNotFoundError        exit code 4
     │   ├── ClusterExistsError
-    │   └── ClusterFailedError          it will not become ready: the cause, as seen
+    │   ├── ClusterFailedError          it will not become ready: the cause, as seen
+    │   └── NoPodRunningError           at present there is no pod to talk to
     ├── WaitTimeoutError                exit code 3: what was waited for and what was seen last
     └── LocalError                      the embedded Kubernetes: ports, disk, Java, Flink's jars
 
@@ -230,6 +231,10 @@ class ClusterExistsError(ClusterError):
 
 class ClusterFailedError(ClusterError):
     """The cluster will not become ready; the message has the cause as seen in pods and events."""
+
+
+class NoPodRunningError(ClusterError):
+    """At present no pod runs that could be talked to; one may come."""
 
 
 class WaitTimeoutError(KubeflinkError):

@@ -41,10 +41,14 @@ from kubeflink.errors import (
     ClusterNotFoundError,
     ForbiddenError,
     KubeflinkError,
+    NoPodRunningError,
     NotFoundError,
     RestTlsError,
+    RestUnreachableError,
 )
+from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.client import KubeClient
+from kubeflink.kube.outage import Outage
 from kubeflink.objects import NODES, PODS, SERVICES, JsonObject, Resource
 from kubeflink.rest import RETRY_SECONDS
 from kubeflink.spec import names
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from kubeflink.config.rest_tls import RestTls
+    from kubeflink.kube.portforward import PortForward
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.transport import StillThere, Way
 
@@ -253,6 +258,9 @@ async def connect(
     requests go to the same one while that lives: a Service's balance is struck for each connection,
     so one connection has to do; a service proxy strikes it for each request, so a port-forward
     takes its place. It does so too, with a line about it, when the proxy turns out to refuse.
+
+    A port-forward needs a pod that runs: it is waited for as long as a request is repeated, and its
+    lack is a RestUnreachableError, as it is by any other way.
     """
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.transport import Way
@@ -260,6 +268,20 @@ async def connect(
     if route.kind == "service proxy" and (to_one_pod or client in _FORWARDING):
         route = _by_port_forward(route)
     async with AsyncExitStack() as resources:
+
+        async def opened(
+            way: Route, patience: float = retry_seconds
+        ) -> tuple[httpx2.AsyncClient, str]:
+            """The HTTP client for a way, and its base URL; it lives as long as `resources`."""
+            if way.kind == "service proxy":
+                return client.http, way.url
+            url = way.url
+            if way.kind == "port-forward":
+                waiting = _forwarded(client, way, patience, still_there)
+                forward = await resources.enter_async_context(waiting)
+                url = f"{url}127.0.0.1:{forward.port}"
+            http = _direct_client(client, way, url, to_one_pod=to_one_pod)
+            return await resources.enter_async_context(http), url
 
         async def detour(error: KubeflinkError) -> Way:
             """TLS where it is wanted, or a port-forward in the place of the service proxy."""
@@ -274,7 +296,7 @@ async def connect(
             else:
                 raise error
             try:
-                http, url = await _opened(client, other, resources, to_one_pod=to_one_pod)
+                http, url = await opened(other, patience=0.0)
             except KubeflinkError as refused:
                 logger.info("no port-forward either: %s", refused.message)
                 raise error from refused
@@ -284,7 +306,7 @@ async def connect(
             route = other
             return Way(http, url, other.where)
 
-        http, url = await _opened(client, route, resources, to_one_pod=to_one_pod)
+        http, url = await opened(route)
         yield FlinkClient(
             http,
             url,
@@ -295,24 +317,41 @@ async def connect(
         )
 
 
-async def _opened(
-    client: KubeClient, route: Route, resources: AsyncExitStack, *, to_one_pod: bool
-) -> tuple[httpx2.AsyncClient, str]:
-    """The HTTP client for a route and its base URL; what is opened for it ends with `resources`."""
-    if route.kind == "service proxy":
-        return client.http, route.url
+@asynccontextmanager
+async def _forwarded(
+    client: KubeClient, route: Route, patience: float, still_there: StillThere | None
+) -> AsyncIterator[PortForward]:
+    """A port-forward along a route, as soon as there is a pod to forward to."""
+    from kubeflink.kube.portforward import PortForward
+
+    outage, backoff, deadline = Outage(route.where), Backoff(), Deadline.after(patience)
+    forward = PortForward(client, route.port, service=route.service, namespace=route.namespace)
+    async with AsyncExitStack() as opened:
+        while True:
+            try:
+                await opened.enter_async_context(forward)
+                break
+            except NoPodRunningError as error:
+                if still_there is not None:
+                    await still_there()
+                pause = backoff.pause()
+                outage.failed(error.message, limit=patience, pause=pause)
+                if not await deadline.pause(pause):
+                    outage.given_up()
+                    raise RestUnreachableError(
+                        f"Flink's REST API at {route.where} cannot be reached: {error.message}"
+                    ) from error
+        outage.over()
+        yield forward
+
+
+def _direct_client(
+    client: KubeClient, route: Route, url: str, *, to_one_pod: bool
+) -> httpx2.AsyncClient:
     import httpx2
 
-    url = route.url
-    if route.kind == "port-forward":
-        from kubeflink.kube.portforward import PortForward
-
-        forward = PortForward(client, route.port, service=route.service, namespace=route.namespace)
-        opened = await resources.enter_async_context(forward)
-        url = f"{route.url}127.0.0.1:{opened.port}"
     limits = httpx2.Limits(max_connections=1 if to_one_pod else 100)
-    http = http_client(url, client.access.rest_tls, limits=limits, name=_name_of(route))
-    return await resources.enter_async_context(http), url
+    return http_client(url, client.access.rest_tls, limits=limits, name=_name_of(route))
 
 
 def http_client(

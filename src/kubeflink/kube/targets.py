@@ -46,7 +46,7 @@ async def of_service(
     pods = (await client.list(objects.PODS, namespace, labels=selector)).items
     pod = choose(pods, avoid)
     if pod is None:
-        raise errors.ClusterError(
+        raise errors.NoPodRunningError(
             f'No pod of Service {service} in namespace "{namespace}" is running'
         )
     return Target(objects.name_of(pod), target_port(found, port, pod))

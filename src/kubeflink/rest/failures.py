@@ -71,12 +71,22 @@ def unreachable(where: str, cause: Exception) -> RestUnreachableError:
     return RestUnreachableError(f"Flink's REST API at {where} cannot be reached: {told}")
 
 
+_NO_FAULT: Final = (
+    ssl.SSLWantReadError,
+    ssl.SSLWantWriteError,
+    ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+    ssl.SSLSyscallError,
+)
+"""What OpenSSL says of a connection that is waited for, or has ended."""
+
+
 def tls_failure(where: str, cause: Exception) -> RestTlsError | None:
     """The error for TLS that does not fit; None for an error that may have other causes."""
     link: BaseException | None = cause
-    while link is not None and not isinstance(link, ssl.SSLError):
+    while link is not None and (not isinstance(link, ssl.SSLError) or isinstance(link, _NO_FAULT)):
         link = link.__cause__ or link.__context__
-    if link is None or isinstance(link, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
+    if link is None:
         return None
     return _tls_error(f"Flink's REST API at {where}", link)
 

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import endpoint
-from kubeflink.errors import ClusterNotFoundError, ForbiddenError
+from kubeflink.errors import ClusterNotFoundError, ForbiddenError, RestUnreachableError
 from kubeflink.objects import NODES, PODS, SERVICES
 from support.kubernetes import FLINK_LABELS, SmallKubernetes, small_kubernetes
 from support.scripted_server import Answer, ScriptedServer
@@ -202,6 +202,36 @@ async def test_without_the_right_to_the_service_proxy_a_port_is_forwarded(
 
     assert route.kind == "port-forward"
     assert overview.flink_version == "2.3.0"
+
+
+async def test_a_port_forward_waits_for_a_pod_that_runs(
+    kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    await kubernetes.add(SERVICES, service())
+    host, port = flink_rest.url.removeprefix("http://").split(":")
+    kubernetes.pods.place = (host, int(port))
+    kubernetes.rights.denied.add("create services/proxy")
+    flink_rest.on("GET", "/overview", Answer(200, {"flink-version": "2.3.0"}))
+    route = await endpoint.route_to(kubernetes.client, "demo")
+
+    with pytest.raises(RestUnreachableError, match="No pod of Service demo-rest"):
+        async with endpoint.connect(kubernetes.client, route, retry_seconds=0.0):
+            pass
+
+    async def ask() -> str:
+        async with endpoint.connect(kubernetes.client, route) as flink:
+            return (await flink.overview()).flink_version
+
+    asking = asyncio.create_task(ask())
+    async with asyncio.timeout(30):
+        looked = kubernetes.faults.count("GET", "/pods")
+        while kubernetes.faults.count("GET", "/pods") < looked + 2:  # it looks in vain
+            await asyncio.sleep(0.01)
+    assert not asking.done()
+    await kubernetes.add_pod(
+        "demo-7f", {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    )
+    assert await asking == "2.3.0"
 
 
 async def test_who_may_only_read_through_the_service_proxy_reads(

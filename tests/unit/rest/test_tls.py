@@ -16,7 +16,7 @@ import pytest
 from kubeflink import config
 from kubeflink.config.rest_tls import RestTls, StoreFile, given_files, rest_tls
 from kubeflink.errors import ConfigurationError, RestTlsError
-from kubeflink.rest import FlinkClient
+from kubeflink.rest import FlinkClient, failures
 from kubeflink.rest.tls import context_of, openssl_name
 from support.certificates import PASSWORD, Stores, make_stores
 
@@ -243,3 +243,18 @@ def test_versions_and_suites_that_do_not_exist(stores: Stores) -> None:
 def test_suites_have_a_name_in_openssl(java: str, openssl: str) -> None:
     assert openssl_name(java) == openssl
     ssl.create_default_context().set_ciphers(openssl)
+
+
+@pytest.mark.parametrize(
+    "told", [ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError, ssl.SSLZeroReturnError]
+)
+def test_an_answer_that_does_not_come_is_no_fault_of_tls(told: type[ssl.SSLError]) -> None:
+    """OpenSSL says so, too, while a connection with TLS, such as the API server's, is waited for."""
+    error = httpx2.ReadTimeout("")
+    error.__cause__ = TimeoutError()
+    error.__cause__.__context__ = told(2, "The operation did not complete (read)")
+
+    assert failures.tls_failure("cluster demo", error) is None
+
+    error.__cause__.__context__.__context__ = ssl.SSLError(1, "no shared cipher")
+    assert failures.tls_failure("cluster demo", error) is not None
