@@ -12,6 +12,7 @@ from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import endpoint
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError, RestUnreachableError
 from kubeflink.objects import NODES, PODS, SERVICES
+from support.embedded import eventually
 from support.kubernetes import FLINK_LABELS, SmallKubernetes, small_kubernetes
 from support.scripted_server import Answer, ScriptedServer
 
@@ -223,10 +224,12 @@ async def test_a_port_forward_waits_for_a_pod_that_runs(
             return (await flink.overview()).flink_version
 
     asking = asyncio.create_task(ask())
-    async with asyncio.timeout(30):
-        looked = kubernetes.faults.count("GET", "/pods")
-        while kubernetes.faults.count("GET", "/pods") < looked + 2:  # it looks in vain
-            await asyncio.sleep(0.01)
+    looked = kubernetes.faults.count("GET", "/pods")
+
+    async def looked_in_vain() -> bool:
+        return kubernetes.faults.count("GET", "/pods") >= looked + 2
+
+    await eventually(looked_in_vain, "it has looked for pods")
     assert not asking.done()
     await kubernetes.add_pod(
         "demo-7f", {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}

@@ -249,7 +249,7 @@ def test_suites_have_a_name_in_openssl(java: str, openssl: str) -> None:
     "told", [ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError, ssl.SSLZeroReturnError]
 )
 def test_an_answer_that_does_not_come_is_no_fault_of_tls(told: type[ssl.SSLError]) -> None:
-    """OpenSSL says so, too, while a connection with TLS, such as the API server's, is waited for."""
+    """OpenSSL says so, too, while a connection such as the API server's is waited for."""
     error = httpx2.ReadTimeout("")
     error.__cause__ = TimeoutError()
     error.__cause__.__context__ = told(2, "The operation did not complete (read)")
