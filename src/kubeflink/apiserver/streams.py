@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiohttp import WSMsgType, web
@@ -51,8 +52,10 @@ class WatchStream:
         async def send(events: list[bytes]) -> None:
             await response.write(b"\n".join(events) + b"\n")
 
-        await self._pump(send)
-        await response.write_eof()
+        # A client that goes while it is written to is no fault of the server.
+        with suppress(ConnectionError):
+            await self._pump(send)
+            await response.write_eof()
         return response
 
     async def _serve_websocket(self, request: web.BaseRequest) -> web.StreamResponse:
