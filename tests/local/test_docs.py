@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from kubeflink.local.sizes import SMALL_MEMORY
+from support.cache import MissingError
 from support.documents import Page, blocks_of
-from support.extras import MissingError, pyflink_python
+from support.extras import pyflink_python
 from support.flink_jars import flink_jars
 from support.left_out import left_out
 

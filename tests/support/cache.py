@@ -31,7 +31,7 @@ def once(name: str, make: Callable[[Path], None]) -> Path:
     cache = cache_directory()
     target = cache / name
     cache.mkdir(parents=True, exist_ok=True)
-    with _exclusively(cache / f"{name}.lock"):
+    with exclusively(cache / f"{name}.lock"):
         if not target.is_dir():
             with tempfile.TemporaryDirectory(dir=cache, prefix="installing-") as scratch:
                 fresh = Path(scratch) / name
@@ -42,7 +42,8 @@ def once(name: str, make: Callable[[Path], None]) -> Path:
 
 
 @contextmanager
-def _exclusively(lock: Path) -> Iterator[None]:
+def exclusively(lock: Path) -> Iterator[None]:
+    """The only one of all test runs, for as long as the context lasts."""
     with lock.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

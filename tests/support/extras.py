@@ -1,31 +1,23 @@
 """What some tests need beyond the package's own extras, fetched once into the tests' cache.
 
 Each function gives a path, or raises MissingError with the reason, of which a fixture makes a skip
-that says what is left out. The cache is that of `flink_jars`.
+that says what is left out. The cache is that of `support.cache`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
-import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import kubeflink
+from support.cache import MissingError, once
 from support.flink_jars import flink_jars
 
 SECONDS = 600.0
-
-
-class MissingError(Exception):
-    """It cannot be had on this machine."""
 
 
 def flink_with_sql_gateway(version: str) -> Path:
@@ -35,7 +27,7 @@ def flink_with_sql_gateway(version: str) -> Path:
         _link_jars(flink_jars(version), fresh)
         _fetch(f"org.apache.flink:flink-sql-gateway:{version}", fresh / "opt")
 
-    return _once(f"flink-{version}-with-sql-gateway", make)
+    return once(f"flink-{version}-with-sql-gateway", make)
 
 
 def flink_with_s3(version: str) -> Path:
@@ -45,7 +37,7 @@ def flink_with_s3(version: str) -> Path:
         shutil.copytree(flink_with_sql_gateway(version), fresh, symlinks=True, dirs_exist_ok=True)
         _fetch(f"org.apache.flink:flink-s3-fs-hadoop:{version}", fresh / "opt")
 
-    return _once(f"flink-{version}-with-s3", make)
+    return once(f"flink-{version}-with-s3", make)
 
 
 def s3_plugin(version: str) -> str:
@@ -85,7 +77,7 @@ def pyflink_python(version: str) -> Path:
         _run(*install, *(each for each in needed if not left_out.match(each)))
         _link_jars(flink_jars(version), packages / "pyflink")
 
-    home = _once(f"pyflink-{version}-complete", make)
+    home = once(f"pyflink-{version}-complete", make)
     (packages,) = home.glob("lib/python*/site-packages")
     (packages / "kubeflink.pth").write_text(
         f"{Path(kubeflink.__file__).parents[1]}\n", encoding="utf-8"
@@ -116,27 +108,3 @@ def _run(*command: str) -> None:
         raise MissingError(f"{command[0]} took more than {SECONDS:.0f} s") from error
     if result.returncode != 0:
         raise MissingError(f"{' '.join(command[:4])} failed: {result.stdout[-500:]}")
-
-
-def _once(name: str, make: Callable[[Path], None]) -> Path:
-    """The directory of that name in the cache, made now if it is not there."""
-    cache = Path(
-        os.environ.get("KUBEFLINK_TEST_CACHE") or Path.home() / ".cache" / "kubeflink-tests"
-    )
-    target = cache / name
-    cache.mkdir(parents=True, exist_ok=True)
-    with _exclusively(cache / f"{name}.lock"):
-        if not target.is_dir():
-            with tempfile.TemporaryDirectory(dir=cache, prefix="installing-") as scratch:
-                fresh = Path(scratch) / name
-                fresh.mkdir()
-                make(fresh)
-                fresh.rename(target)
-    return target
-
-
-@contextmanager
-def _exclusively(lock: Path) -> Iterator[None]:
-    with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -9,16 +9,14 @@ the one that installs. A half-made installation is never seen: it is renamed int
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from support.cache import cache_directory, exclusively
 
 JUDGES = ("2.3.0", "1.20.5")
 """The Flink versions that are asked themselves: the newest of each major version."""
@@ -53,23 +51,14 @@ def _holds(directory: Path, version: str) -> bool:
 
 
 def _cached(version: str) -> Path:
-    cache = Path(
-        os.environ.get("KUBEFLINK_TEST_CACHE") or Path.home() / ".cache" / "kubeflink-tests"
-    )
+    cache = cache_directory()
     target = cache / f"flink-{version}"
     if not _holds(target / "pyflink", version):
         cache.mkdir(parents=True, exist_ok=True)
-        with _exclusively(cache / f"flink-{version}.lock"):
+        with exclusively(cache / f"flink-{version}.lock"):
             if not _holds(target / "pyflink", version):
                 _install(version, target)
     return target / "pyflink"
-
-
-@contextmanager
-def _exclusively(lock: Path) -> Iterator[None]:
-    with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def _install(version: str, target: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from support.extras import MissingError
+from support.cache import MissingError
 
 
 @contextmanager
