@@ -264,6 +264,8 @@ class RecordingServer:
     ) -> None:
         self.objects = Objects(ingress)
         self.faults = list(faults)
+        self.warnings: list[str] = []
+        """`Warning` headers of each answer."""
         self.requests: list[Request] = []
         self.port = 0
         self._loop = asyncio.new_event_loop()
@@ -341,6 +343,8 @@ class RecordingServer:
             response: web.Response = web.json_response(answer, status=status)
         except StatusError as error:
             response = error.response()
+        for warning in self.warnings:
+            response.headers.add("Warning", warning)
         self.requests.append(
             Request(
                 method=incoming.method,

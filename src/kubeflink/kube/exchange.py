@@ -25,7 +25,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from kubeflink import errors
-from kubeflink.kube import status
+from kubeflink.kube import status, warnings
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.outage import Outage
@@ -155,8 +155,9 @@ class Exchange:
             raise RuntimeError(f"The client of the API server {self.access.server} is closed")
 
     def heard(self, response: httpx2.Response) -> None:
-        """Note that the server has answered, and what time it has."""
+        """Note that the server has answered, what time it has, and what it warns of."""
         self._answered = True
+        warnings.tell(response.headers)
         told = response.headers.get("Date", "")
         if told == self._date:
             return  # most answers come within the same second as another one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,18 @@ def test_the_namespace_is_flinks_and_the_difference_is_said(
     assert found.code == 0
     assert DEPLOYMENT in server.objects.by_target
     assert "-Dkubernetes.namespace=ctx-ns chooses that one" in found.err
+
+
+def test_what_the_api_server_warns_of_is_shown_once(call: Call, server: RecordingServer) -> None:
+    text = f"would violate PodSecurity {uuid.uuid4()}"
+    server.warnings = [f'299 - "{text}", 299 - "{text}"', "nonsense"]
+
+    found = call("kubernetes-session", ID, *SIZES)
+
+    assert found.code == 0
+    assert [line for line in found.err.splitlines() if text in line] == [
+        f"kubeflink: Warning: {text}"
+    ]
 
 
 def test_help_then_stop(call: Call, server: RecordingServer, typed: Path) -> None:
