@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kubeflink.cluster.application import ApplicationCluster
     from kubeflink.cluster.description import ClusterSummary
-    from kubeflink.cluster.job import Job, JobOutcome, JobProgress, Savepoint
+    from kubeflink.cluster.job import Job, JobOutcome
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.cluster.listing import clusters
+    from kubeflink.cluster.savepoints import Savepoint
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.config.configuration import Configuration
     from kubeflink.errors import KubeflinkError
@@ -49,11 +51,11 @@ _HOMES = {
     "Configuration": "kubeflink.config.configuration",
     "Job": "kubeflink.cluster.job",
     "JobOutcome": "kubeflink.cluster.job",
-    "JobProgress": "kubeflink.cluster.job",
+    "JobProgress": "kubeflink.cluster.job_progress",
     "KubeflinkError": "kubeflink.errors",
     "Program": "kubeflink.spec.program",
     "PythonProgram": "kubeflink.spec.program",
-    "Savepoint": "kubeflink.cluster.job",
+    "Savepoint": "kubeflink.cluster.savepoints",
     "SessionCluster": "kubeflink.cluster.session",
     "clusters": "kubeflink.cluster.listing",
 }

@@ -27,7 +27,8 @@ from kubeflink.spec.program import SQL_DRIVER
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
     from kubeflink.cluster.application import ApplicationCluster
-    from kubeflink.cluster.job import JobOutcome, JobProgress
+    from kubeflink.cluster.job import JobOutcome
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.config import Configuration
     from kubeflink.kube import KubeClient
     from kubeflink.spec import Program

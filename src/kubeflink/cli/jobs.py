@@ -28,7 +28,8 @@ from kubeflink.errors import UsageError
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
     from kubeflink.cluster.cluster import FlinkCluster
-    from kubeflink.cluster.job import Job, JobProgress
+    from kubeflink.cluster.job import Job
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.rest.models import JobSummary
 

@@ -29,7 +29,8 @@ from kubeflink.errors import LocalError, RestStatusError, UsageError, WaitTimeou
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
     from kubeflink.cluster.diagnosis import Diagnosis
-    from kubeflink.cluster.job import Job, JobOutcome, JobProgress
+    from kubeflink.cluster.job import Job, JobOutcome
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.config import Configuration
     from kubeflink.spec import Program

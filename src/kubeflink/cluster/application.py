@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from kubeflink.cluster.artifacts import OnUpload
     from kubeflink.cluster.cluster import LastWords
     from kubeflink.cluster.diagnosis import Diagnosis
-    from kubeflink.cluster.job import JobOutcome, JobProgress
+    from kubeflink.cluster.job import JobOutcome
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.config import Configuration
     from kubeflink.rest.client import ClaimMode
     from kubeflink.spec import Program

@@ -296,29 +296,9 @@ class FlinkCluster:
 
     async def dispose_savepoint(self, path: str, *, timeout: float | None = 300.0) -> None:
         """Removes a savepoint with all its files. RestStatusError if that failed."""
-        from kubeflink.cluster.job import completed
-        from kubeflink.errors import RestStatusError, RestUnreachableError
-        from kubeflink.rest.java_errors import root_cause
+        from kubeflink.cluster import savepoints
 
-        flink = await self.flink()
-        try:
-            trigger = await flink.dispose_savepoint(path)
-        except RestUnreachableError as error:  # Flink knows no id by which it could be taken up
-            error.hint = f"Whether {path} is removed is not known; doing it again does no harm"
-            raise
-        result = await completed(
-            lambda: flink.disposal_status(trigger),
-            timeout,
-            f"removal of savepoint {path}",
-            cluster=self,
-        )
-        if result.failure is not None:
-            trace = result.failure.stack_trace
-            raise RestStatusError(
-                f"Savepoint {path} could not be disposed of: {root_cause(trace)}",
-                code=200,
-                server_errors=(trace,),
-            )
+        await savepoints.dispose(self, path, timeout)
 
     def logs(
         self,

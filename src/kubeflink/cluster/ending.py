@@ -35,7 +35,8 @@ from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint, logs, readiness
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Diagnosis
-from kubeflink.cluster.job import UNKNOWN, JobOutcome, JobProgress
+from kubeflink.cluster.job import JobOutcome
+from kubeflink.cluster.job_progress import UNKNOWN, JobProgress
 from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ClusterFailedError,

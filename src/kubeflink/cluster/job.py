@@ -5,32 +5,32 @@ is then `UNKNOWN`, and waiting goes on. That a job is gone is proven by a JobMan
 and does not know it, and goes on not knowing it (with high availability a new JobManager needs a
 moment to recover its jobs), or by the Deployment having gone. A job that takes its cluster with it,
 as that of an application does, may have been heard of by other witnesses: see `FlinkCluster.ends`.
-
-A savepoint or checkpoint of a job whose tasks have not all begun is refused by Flink. So the tasks
-are waited for first, within the limit of the whole; nothing has been asked for until then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from kubeflink.cluster import job_progress, savepoints
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.job_progress import (
+    UNKNOWN,
+    UNREACHABLE,
+    JobProgress,
+    Pauses,
+    tasks_by_state,
+)
 from kubeflink.cluster.log_diagnosis import known_cause
+from kubeflink.cluster.savepoints import SAVEPOINT_SECONDS, Savepoint
 from kubeflink.errors import (
-    ApiUnreachableError,
     ClusterNotFoundError,
     JobFailedError,
     NotFoundError,
     RestStatusError,
-    RestUnreachableError,
-    ServerError,
-    TooManyRequestsError,
     WaitTimeoutError,
 )
 from kubeflink.rest import java_errors, models
@@ -39,41 +39,11 @@ if TYPE_CHECKING:
     from kubeflink.cluster.cluster import FlinkCluster, LastWords
     from kubeflink.rest.client import CheckpointType, SavepointFormat
 
-logger = logging.getLogger(__name__)
-
-UNKNOWN: Final = "UNKNOWN"
-"""The state of a job on a cluster that cannot be reached."""
-
-SAVEPOINT_SECONDS = 600.0
-"""The limit of a wait for a savepoint; Flink's own for checkpoints is ten minutes too."""
-
 RECOVERY_SECONDS = 60.0
 """For how long a JobManager may not know a job before the job counts as lost."""
 
 FORGOTTEN_SECONDS = 5.0
 """The same without high availability, where nothing is recovered."""
-
-ANSWER_SECONDS = 10.0
-"""How long an answer is waited for before it is asked whether the cluster is there at all."""
-
-NOT_RUNNING: Final = "Not all required tasks are currently running"
-"""Flink's words for a job of which no checkpoint can be made yet (CheckpointFailureReason)."""
-
-_FIRST_PAUSE = 0.2
-_LONGEST_PAUSE = 1.0
-
-# No proof of anything but of a bad way to the cluster.
-_UNREACHABLE = (RestUnreachableError, ApiUnreachableError, ServerError, TooManyRequestsError)
-
-
-@dataclass(frozen=True, slots=True)
-class JobProgress:
-    """A moment in a job's life. `tasks` counts the subtasks by state, empty if not known."""
-
-    job_id: str
-    name: str
-    state: str
-    tasks: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +104,6 @@ class JobOutcome:
         return found.hint if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Savepoint:
-    """A savepoint that is complete. `trigger_id` is the request that made it."""
-
-    location: str
-    job_id: str
-    trigger_id: str
-
-
 class Job:
     """A job on a cluster, known by its id of 32 hexadecimal digits."""
 
@@ -171,7 +132,7 @@ class Job:
         """The state in Flink's words, or `UNKNOWN` while the cluster cannot be reached."""
         try:
             return await (await self._cluster.flink()).job_state(self.id)
-        except _UNREACHABLE:
+        except UNREACHABLE:
             return UNKNOWN
 
     async def exceptions(self) -> models.JobExceptions:
@@ -243,8 +204,13 @@ class Job:
         savepoint was made but stopping failed, the JobFailedError carries the savepoint. Tasks that
         do not run yet are waited for, unless `wait_for_tasks` is False; `on_progress` is told.
         """
-        request = Request(self, directory, format_type, drain=drain, stops=True)
-        return await self._saved(request, trigger_id, timeout, wait_for_tasks, on_progress)
+        return await savepoints.savepoint_of(
+            savepoints.Request(self, directory, format_type, drain=drain, stops=True),
+            trigger_id=trigger_id,
+            timeout=timeout,
+            wait_for_tasks=wait_for_tasks,
+            on_progress=on_progress,
+        )
 
     async def savepoint(
         self,
@@ -257,8 +223,13 @@ class Job:
         on_progress: Callable[[JobProgress], None] | None = None,
     ) -> Savepoint:
         """Makes a savepoint while the job runs on; arguments as for `stop`."""
-        request = Request(self, directory, format_type)
-        return await self._saved(request, trigger_id, timeout, wait_for_tasks, on_progress)
+        return await savepoints.savepoint_of(
+            savepoints.Request(self, directory, format_type),
+            trigger_id=trigger_id,
+            timeout=timeout,
+            wait_for_tasks=wait_for_tasks,
+            on_progress=on_progress,
+        )
 
     async def checkpoint(
         self,
@@ -270,8 +241,13 @@ class Job:
         on_progress: Callable[[JobProgress], None] | None = None,
     ) -> int:
         """Makes a checkpoint now, and returns its id; arguments as for `stop`."""
-        request = Request(self, checkpoint_type=checkpoint_type)
-        result, _ = await self._done(request, trigger_id, timeout, wait_for_tasks, on_progress)
+        result, _ = await savepoints.result_of(
+            savepoints.Request(self, checkpoint_type=checkpoint_type),
+            trigger_id=trigger_id,
+            timeout=timeout,
+            wait_for_tasks=wait_for_tasks,
+            on_progress=on_progress,
+        )
         return result.checkpoint_id or 0
 
     async def until_tasks_run(
@@ -285,74 +261,7 @@ class Job:
         It also returns for a job that will never be like that: one that has ended, or whose tasks
         run one after the other. WaitTimeoutError after `timeout` seconds.
         """
-        await _tasks_run(self, Deadline.after(timeout), timeout, on_progress)
-
-    async def _saved(
-        self,
-        request: Request,
-        trigger_id: str | None,
-        timeout: float | None,
-        wait_for_tasks: bool,
-        on_progress: Callable[[JobProgress], None] | None,
-    ) -> Savepoint:
-        result, trigger = await self._done(
-            request, trigger_id, timeout, wait_for_tasks, on_progress
-        )
-        return Savepoint(result.location or "", self.id, trigger)
-
-    async def _done(
-        self,
-        request: Request,
-        trigger_id: str | None,
-        timeout: float | None,
-        wait_for_tasks: bool,
-        on_progress: Callable[[JobProgress], None] | None,
-    ) -> tuple[models.OperationResult, str]:
-        """The result of a request that succeeded, and the id under which it did.
-
-        One that Flink refused because tasks did not run has done nothing, and is made anew.
-        """
-        deadline = Deadline.after(timeout)
-        trigger = trigger_id or secrets.token_hex(16)
-        is_made = trigger_id is not None and await request.is_known(trigger)
-        while True:
-            if not is_made:
-                if wait_for_tasks:
-                    seen = await _tasks_run(self, deadline, timeout, on_progress)
-                    request.check(seen)
-                await request.make(trigger)
-            try:
-                result = await completed(
-                    lambda: request.status(trigger),  # noqa: B023 - it ends before the next round
-                    deadline.remaining,
-                    f"{request.what} of job {self.id} (request {trigger})",
-                    cluster=self._cluster,
-                    hint=f"It goes on; wait for it again by its id: --trigger-id {trigger}",
-                    limit=timeout,
-                )
-            except asyncio.CancelledError:
-                told = "the %s of job %s goes on; wait for it again by its id: --trigger-id %s"
-                logger.warning(told, request.what, self.id, trigger)
-                raise
-            if result.failure is None:
-                return result, trigger
-            is_early = NOT_RUNNING in result.failure.stack_trace
-            if not (wait_for_tasks and is_early and await deadline.pause(_LONGEST_PAUSE)):
-                await self._raise_for(result, request.what)
-            trigger, is_made = secrets.token_hex(16), False
-
-    async def _raise_for(self, result: models.OperationResult, what: str) -> None:
-        if result.failure is None:
-            return
-        trace = result.failure.stack_trace
-        saved = java_errors.savepoint_path(trace)
-        raise JobFailedError(
-            f"{what} of job {self.id} failed: {java_errors.root_cause(trace)}",
-            job_id=self.id,
-            state=await self.state(),
-            savepoint=saved,
-            hint=f"The savepoint was made all the same; go on from it: {saved}" if saved else None,
-        )
+        await savepoints.tasks_run(self, Deadline.after(timeout), timeout, on_progress)
 
     async def _outcome(self, end: models.JobDetails | JobOutcome) -> JobOutcome:
         """The end with its cause. That the cluster may be gone by now takes nothing from it."""
@@ -362,108 +271,10 @@ class Job:
         if end.state != "FINISHED":
             try:
                 trace = (await self.exceptions()).latest_stacktrace
-            except (*_UNREACHABLE, RestStatusError, NotFoundError, ClusterNotFoundError):
+            except (*UNREACHABLE, RestStatusError, NotFoundError, ClusterNotFoundError):
                 trace = ""
         cause = java_errors.root_cause(trace) or None
         return JobOutcome(self.id, end.name, end.state, end.duration, cause, trace or None)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A savepoint, a stop with one, or (with `checkpoint_type`) a checkpoint, as it is asked for.
-
-    Flink does what is asked under one trigger id only once.
-    """
-
-    job: Job
-    directory: str | None = None
-    format_type: SavepointFormat = "CANONICAL"
-    drain: bool = False
-    stops: bool = False
-    checkpoint_type: CheckpointType | None = None
-
-    @property
-    def what(self) -> str:
-        """For messages."""
-        if self.checkpoint_type is not None:
-            return "checkpoint"
-        return "stop with savepoint" if self.stops else "savepoint"
-
-    def check(self, seen: models.JobDetails) -> None:
-        """JobFailedError for a job that has ended: Flink would not find it, though it is listed."""
-        if seen.is_terminal:
-            raise JobFailedError(
-                f"No {self.what} of job {seen.id} can be made: it has ended as {seen.state}",
-                job_id=seen.id,
-                state=seen.state,
-            )
-
-    async def make(self, trigger_id: str) -> None:
-        """Asks for it."""
-        flink, job_id = await self.job.cluster.flink(), self.job.id
-        if self.checkpoint_type is not None:
-            kind = self.checkpoint_type
-            await flink.trigger_checkpoint(job_id, checkpoint_type=kind, trigger_id=trigger_id)
-        elif self.stops:
-            await flink.stop(
-                job_id,
-                directory=self.directory,
-                drain=self.drain,
-                format_type=self.format_type,
-                trigger_id=trigger_id,
-            )
-        else:
-            await flink.trigger_savepoint(
-                job_id,
-                directory=self.directory,
-                format_type=self.format_type,
-                trigger_id=trigger_id,
-            )
-
-    async def status(self, trigger_id: str) -> models.OperationStatus:
-        """How far it is."""
-        flink = await self.job.cluster.flink()
-        if self.checkpoint_type is not None:
-            return await flink.checkpoint_status(self.job.id, trigger_id)
-        return await flink.savepoint_status(self.job.id, trigger_id)
-
-    async def is_known(self, trigger_id: str) -> bool:
-        """Whether it has been asked for under this id."""
-        try:
-            await self.status(trigger_id)
-        except RestStatusError as error:
-            if error.code != 404:
-                raise
-            return False
-        return True
-
-
-async def _tasks_run(
-    job: Job,
-    deadline: Deadline,
-    timeout: float | None,
-    on_progress: Callable[[JobProgress], None] | None,
-) -> models.JobDetails:
-    """See `Job.until_tasks_run`; how the job was seen then."""
-    pause, told = _FIRST_PAUSE, None
-    while True:
-        details = await job.details()
-        tasks = _counts(details)
-        is_batch = details.job_type == "BATCH"
-        if details.is_terminal or is_batch or (tasks and set(tasks) <= {"RUNNING", "FINISHED"}):
-            return details
-        seen = JobProgress(job.id, details.name, details.state, tasks)
-        if seen != told and on_progress is not None:
-            on_progress(seen)
-        told = seen
-        if not await deadline.pause(pause):
-            counted = ", ".join(f"{count} {state}" for state, count in sorted(tasks.items()))
-            raise WaitTimeoutError(
-                f"The tasks of job {job.id} do not all run after {timeout:g} s;"
-                f" it is {details.state}" + (f" ({counted})" if counted else ""),
-                hint="Nothing was asked of it; kubeflink describe and logs tell what it waits for",
-            )
-        pause = min(pause * 1.3, _LONGEST_PAUSE)
 
 
 @dataclass(slots=True)
@@ -480,7 +291,7 @@ class _Follower:
         self, deadline: Deadline, timeout: float | None, last_words: LastWords
     ) -> models.JobDetails | JobOutcome:
         """How it ended, as its JobManager says, or as `last_words` have it of a cluster gone."""
-        pause = _FIRST_PAUSE
+        pauses = Pauses(deadline)
         while True:
             try:
                 details = await self._ask()
@@ -492,18 +303,17 @@ class _Follower:
                 return told
             if details is not None and details.is_terminal:
                 return details
-            if not await deadline.pause(pause):
+            if not await pauses.pause():
                 state = self.told.state if self.told else UNKNOWN
                 raise WaitTimeoutError(
                     f"Job {self.job.id} has not ended after {timeout:g} s; it is {state}"
                 )
-            pause = min(pause * 1.3, _LONGEST_PAUSE)
 
     async def _ask(self) -> models.JobDetails | None:
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(job_progress.ANSWER_SECONDS):
                 details = await self.job.details()
-        except (*_UNREACHABLE, NotFoundError, TimeoutError):  # not found: the Service, by a proxy
+        except (*UNREACHABLE, NotFoundError, TimeoutError):  # not found: the Service, by a proxy
             self._tell(UNKNOWN, {})
             if await self.job.cluster.may_exist():
                 return None
@@ -516,7 +326,7 @@ class _Follower:
             await self._unknown_to_jobmanager()
             return None
         self.unknown_since = None
-        self._tell(details.state, _counts(details), details.name)
+        self._tell(details.state, tasks_by_state(details), details.name)
         return details
 
     def _gone(self) -> JobFailedError:
@@ -556,63 +366,3 @@ class _Follower:
             self.told = progress
             if self.on_progress is not None:
                 self.on_progress(progress)
-
-
-async def completed(
-    ask: Callable[[], Awaitable[models.OperationStatus]],
-    timeout: float | None,
-    what: str,
-    *,
-    cluster: FlinkCluster,
-    hint: str | None = None,
-    limit: float | None = None,
-) -> models.OperationResult:
-    """The result of an operation under way, asked for until it is there.
-
-    WaitTimeoutError after `timeout` seconds (the message says `limit`, of which they are the rest);
-    the operation itself goes on. ClusterNotFoundError if the cluster goes away meanwhile, and
-    RestStatusError (404) if its JobManager was replaced, for requests end with their JobManager.
-    """
-    deadline = Deadline.after(timeout)
-    pause = _FIRST_PAUSE
-    while True:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                status = await ask()
-            if status.is_completed and status.operation is not None:
-                return status.operation
-        except (*_UNREACHABLE, NotFoundError, TimeoutError) as error:
-            if not await cluster.may_exist():
-                raise _gone_before(what, cluster) from error
-        except ClusterNotFoundError as error:
-            raise _gone_before(what, cluster) from error
-        except RestStatusError as error:
-            if error.code != 404:
-                raise
-            raise RestStatusError(
-                f"Whether the {what} was completed is not known: the JobManager does not know the"
-                " request any more; it was restarted or replaced",
-                code=404,
-                server_errors=error.server_errors,
-                hint="Look for it where savepoints go, and look at the job: kubeflink list",
-            ) from error
-        if not await deadline.pause(pause):
-            seconds = timeout if limit is None else limit
-            raise WaitTimeoutError(f"The {what} is not complete after {seconds:g} s", hint=hint)
-        pause = min(pause * 1.3, _LONGEST_PAUSE)
-
-
-def _gone_before(what: str, cluster: FlinkCluster) -> ClusterNotFoundError:
-    return ClusterNotFoundError(
-        f"The cluster {cluster.name} went away before the {what} was complete"
-    )
-
-
-def _counts(details: models.JobDetails) -> dict[str, int]:
-    """The subtasks of all vertices by state; without the zeros."""
-    counts: dict[str, int] = {}
-    for vertex in details.vertices:
-        for state, count in vertex.tasks.items():
-            if count:
-                counts[state] = counts.get(state, 0) + count
-    return counts

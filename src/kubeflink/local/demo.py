@@ -26,7 +26,7 @@ from kubeflink.objects import PODS
 from kubeflink.spec import names
 
 if TYPE_CHECKING:
-    from kubeflink.cluster.job import JobProgress
+    from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.cluster.readiness import Stage
     from kubeflink.cluster.session import SessionCluster
     from kubeflink.kube.client import KubeClient

@@ -11,7 +11,8 @@ import pytest
 
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import job as jobs
-from kubeflink.cluster.job import JobProgress
+from kubeflink.cluster import job_progress
+from kubeflink.cluster.job_progress import JobProgress
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import (
     ClusterNotFoundError,
@@ -95,17 +96,17 @@ async def test_not_reaching_the_cluster_says_nothing_about_the_job(
     flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING"))
     place = kubernetes.behind.places.pop("demo-rest")  # no endpoints: 503 by the API server
     kubernetes.faults.add(Fault("/deployments/demo", "GET", None, status=500))
-    monkeypatch.setattr(jobs, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(job_progress, "ANSWER_SECONDS", 0.2)
 
     def tell(progress: JobProgress) -> None:
         told.append(progress.state)
-        if progress.state == jobs.UNKNOWN:
+        if progress.state == job_progress.UNKNOWN:
             kubernetes.behind.places["demo-rest"] = place
             flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING"), details("FINISHED"))
 
     outcome = await demo.job(JOB).wait(timeout=60, on_progress=tell)
 
-    assert told[0] == jobs.UNKNOWN
+    assert told[0] == job_progress.UNKNOWN
     assert told[-1] == "FINISHED"
     assert outcome.succeeded
 
@@ -113,14 +114,14 @@ async def test_not_reaching_the_cluster_says_nothing_about_the_job(
 async def test_a_cluster_that_goes_away_takes_the_outcome_with_it(
     demo: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(job_progress, "ANSWER_SECONDS", 0.2)
     kubernetes.behind.places.clear()
     await demo.flink()
     await kubernetes.client.delete(DEPLOYMENTS, "demo")
 
     with pytest.raises(JobFailedError, match="is not known: the cluster demo went away") as caught:
         await demo.job(JOB).wait(timeout=60)
-    assert caught.value.state == jobs.UNKNOWN
+    assert caught.value.state == job_progress.UNKNOWN
 
 
 async def test_a_job_that_never_was(demo: SessionCluster, flink_rest: ScriptedServer) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kubeflink.cluster import workers
 from kubeflink.cluster.diagnosis import Diagnosis
-from kubeflink.cluster.job import JobProgress
+from kubeflink.cluster.job_progress import JobProgress
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import JobFailedError
 from kubeflink.objects import PODS
