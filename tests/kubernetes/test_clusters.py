@@ -9,8 +9,9 @@ import pytest
 
 from kubeflink import objects
 from kubeflink.cluster import deployment, removal
+from kubeflink.cluster.addresses import address_of
 from kubeflink.cluster.difference import differences
-from kubeflink.cluster.endpoint import address_of, rest_service, route_to
+from kubeflink.cluster.endpoint import rest_service, route_to
 from kubeflink.errors import ClusterExistsError, ClusterNotFoundError, ConflictError, InvalidError
 from kubeflink.kube.creation import is_creation_of
 from kubeflink.objects import JsonObject

@@ -124,12 +124,13 @@ async def say_address(
 ) -> None:
     """Print Flink's line about success, or that the cluster has no address yet."""
     from kubeflink.cluster import endpoint
+    from kubeflink.cluster.addresses import address_of
     from kubeflink.config.options import kubernetes as k8s
     from kubeflink.errors import KubernetesError
 
     try:
         service = await endpoint.rest_service(client, cluster_id, client.namespace)
-        address = await endpoint.address_of(
+        address = await address_of(
             client,
             service,
             address_type=configuration.get(k8s.REST_SERVICE_EXPOSED_NODE_PORT_ADDRESS_TYPE),

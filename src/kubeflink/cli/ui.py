@@ -34,10 +34,11 @@ def ui_command(name: str, *, connection: Connection, port: int, in_browser: bool
 
 async def _show(connection: Connection, name: str, port: int, *, opens: bool) -> None:
     from kubeflink.cluster import endpoint
+    from kubeflink.cluster.addresses import address_of
 
     async with connected(connection) as client:
         service = await endpoint.rest_service(client, name, None)
-        address = await endpoint.address_of(client, service)
+        address = await address_of(client, service)
         if address.url is not None and (client.access.in_cluster or not address.is_internal):
             _tell(address.url, opens)
         else:

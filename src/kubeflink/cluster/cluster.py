@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from kubeflink import objects
 from kubeflink.cluster import endpoint, readiness, removal
 from kubeflink.cluster.access import Connection
-from kubeflink.cluster.endpoint import Address, Route
+from kubeflink.cluster.addresses import Address, address_of
+from kubeflink.cluster.endpoint import Route
 from kubeflink.errors import (
     ClusterNotFoundError,
     ForbiddenError,
@@ -272,7 +273,7 @@ class FlinkCluster:
     async def address(self) -> Address:
         """Where the web interface is, for a browser."""
         service = await endpoint.rest_service(self._client, self.name, self.namespace)
-        return await endpoint.address_of(self._client, service)
+        return await address_of(self._client, service)
 
     async def jobs(self) -> tuple[JobSummary, ...]:
         """All jobs that the JobManager remembers."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kubeflink import objects
 from kubeflink.cluster import diagnosis, endpoint, ownership, readiness, registration
+from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.cluster.brokers import broker_troubles, has_broker
 from kubeflink.cluster.diagnosis import Diagnosis, Observed
-from kubeflink.cluster.endpoint import Address
 from kubeflink.errors import (
     ClusterNotFoundError,
     FlinkError,
@@ -230,7 +230,7 @@ def _pods(
 async def _address(client: KubeClient, cluster_id: str, namespace: str) -> Address | None:
     try:
         service = await endpoint.rest_service(client, cluster_id, namespace)
-        return await endpoint.address_of(client, service)
+        return await address_of(client, service)
     except (KubernetesError, ClusterNotFoundError):
         return None
 

@@ -1,27 +1,22 @@
-"""Where a cluster's REST API is, and by which way this process reaches it.
+"""By which way this process reaches a cluster's REST API.
 
-Two questions that Flink's client answers as one. The *address* is what a user may open in a
-browser; it depends on the type of the live `<id>-rest` Service alone, never on what the client's
-own configuration says: a session that was made on port 8081 is not on another port because somebody
-passes `-Drest.port`. The *route* is what this process uses: the address where it works from here,
-otherwise a way through the API server, which works wherever `kubectl` does: its service proxy, or
-a port-forward to the JobManager's pod where the proxy may not be used, or does not exist: that is
+Flink's client answers two questions as one. The *address* is what a user may open in a browser: see
+`addresses`. The *route* is what this process uses: the address where it works from here, otherwise
+a way through the API server, which works wherever `kubectl` does: its service proxy, or a
+port-forward to the JobManager's pod where the proxy may not be used, or does not exist: that is
 known beforehand from an access review, or seen when the proxy refuses (once: `_FORWARDING`).
 
-| Service type | address | route from outside |
-|---|---|---|
-| ClusterIP, headless | `<id>-rest.<namespace>:port`, inside the cluster only | API server |
-| NodePort | a ready, schedulable node and the node port | the same |
-| LoadBalancer | the ingress's IP or name, or pending | the same, while pending API server |
+| Service type | route from outside |
+|---|---|
+| ClusterIP, headless | API server |
+| NodePort | the address |
+| LoadBalancer | the address; while that is pending, API server |
 
 Whether the REST API speaks TLS is known from the access's `rest_tls`, or seen when Flink sends
 whoever speaks plainly to where TLS is spoken (once, too). A service proxy trusts whatever
 certificate it is shown and has none to show itself. So who says whom to trust, or who asks, gets a
 port-forward with TLS from end to end; for all others the API server stands as surety, as it does
 for plain HTTP.
-
-Flink's client gives a node's address with the Service's port while a LoadBalancer is pending, which
-never works, and picks any node; see docs/deviations.md.
 """
 
 from __future__ import annotations
@@ -33,9 +28,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet
 
 from kubeflink import objects
+from kubeflink.cluster.addresses import (
+    INTERNAL_IP,
+    address_of,
+    cluster_port,
+    note_tls,
+    rest_port,
+    scheme_of,
+)
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import (
     ClusterNotFoundError,
@@ -49,7 +52,7 @@ from kubeflink.errors import (
 from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.outage import Outage
-from kubeflink.objects import NODES, PODS, SERVICES, JsonObject, Resource
+from kubeflink.objects import SERVICES, JsonObject, Resource
 from kubeflink.rest import RETRY_SECONDS
 from kubeflink.spec import names
 
@@ -63,37 +66,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-INTERNAL_IP: Final = "InternalIP"
-"""The default of kubernetes.rest-service.exposed.node-port-address-type."""
-
-LOAD_BALANCER_SECONDS = 60.0
-"""How long a LoadBalancer is waited for before it is called pending."""
-
 SERVICE_PROXY: Final = Resource("", "v1", "ServiceProxyOptions", "services/proxy")
 PORT_FORWARD: Final = Resource("", "v1", "PodPortForwardOptions", "pods/portforward")
 """As a right in RBAC."""
 
-_POLL_SECONDS = 1.0
-
 _FORWARDING: WeakSet[KubeClient] = WeakSet()
 """Clients whose API server has refused to be a service proxy."""
-
-_SPEAKING_TLS: WeakKeyDictionary[KubeClient, set[tuple[str, str]]] = WeakKeyDictionary()
-"""The Services, by namespace and name, behind which TLS was found to be spoken."""
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where the REST API and the web interface of a cluster are.
-
-    `url` is None while there is none that could work; `pending` then says what is missing.
-    `is_internal` addresses resolve inside the Kubernetes cluster only.
-    """
-
-    service_type: str
-    url: str | None
-    is_internal: bool = False
-    pending: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,24 +127,6 @@ async def not_found(
     return ClusterNotFoundError(f"No Flink cluster {cluster_id} in namespace {where}", hint=hint)
 
 
-async def address_of(
-    client: KubeClient,
-    service: JsonObject,
-    *,
-    address_type: str = INTERNAL_IP,
-    load_balancer_seconds: float = 0.0,
-) -> Address:
-    """The address of a live rest Service; a pending LoadBalancer is waited for within the limit."""
-    scheme = scheme_of(client, service)
-    service_type = _type_of(service)
-    if service_type == "NodePort":
-        return await _node_port_address(client, service, address_type, scheme)
-    if service_type == "LoadBalancer":
-        return await _load_balancer_address(client, service, scheme, load_balancer_seconds)
-    host = names.service_address(objects.name_of(service), objects.namespace_of(service) or "")
-    return Address(service_type, f"{scheme}://{host}:{_cluster_port(service)}", is_internal=True)
-
-
 async def route_to(
     client: KubeClient,
     cluster_id: str,
@@ -179,7 +139,7 @@ async def route_to(
     where = f"cluster {cluster_id}"
     address = await address_of(client, service, address_type=address_type)
     name, space = objects.name_of(service), objects.namespace_of(service) or client.namespace
-    port = _rest_port(service).get("name") or _cluster_port(service)
+    port = rest_port(service).get("name") or cluster_port(service)
     if address.url is not None and (client.access.in_cluster or not address.is_internal):
         return Route("direct", address.url, f"{where} ({address.url})", name, port, space)
     path = client.service_proxy_path(name, port, space)
@@ -192,13 +152,6 @@ async def route_to(
     if await _may_not_use_proxy(client, route):
         return _by_port_forward(route)
     return route
-
-
-def scheme_of(client: KubeClient, service: JsonObject) -> str:
-    """`https` for a rest Service whose JobManager is known to speak TLS."""
-    found = (objects.namespace_of(service) or client.namespace, objects.name_of(service))
-    is_known = found in _SPEAKING_TLS.get(client, ())
-    return "https" if is_known or client.access.rest_tls is not None else "http"
 
 
 def _secured(client: KubeClient, route: Route) -> Route:
@@ -288,8 +241,7 @@ async def connect(
             nonlocal route
             if isinstance(error, RestTlsError):
                 other = _secured(client, route)
-                known = _SPEAKING_TLS.setdefault(client, set())
-                known.add((route.namespace, route.service))
+                note_tls(client, route.namespace, route.service)
                 logger.info("%s; going on with it", error.message)
             elif route.kind == "service proxy":
                 other = _by_port_forward(route)
@@ -423,103 +375,3 @@ def is_near(url: str) -> bool:
         return ipaddress.ip_address(host).is_private
     except ValueError:
         return host == "localhost" or host.count(".") < 2 or host.endswith(".local")
-
-
-async def _node_port_address(
-    client: KubeClient, service: JsonObject, address_type: str, scheme: str
-) -> Address:
-    port = _rest_port(service).get("nodePort")
-    if port is None:
-        return Address("NodePort", None, pending="the Service has no node port yet")
-    host = await _node_address(client, service, address_type)
-    if host is None:
-        missing = f"no node is ready and has an address of type {address_type}"
-        return Address("NodePort", None, pending=missing)
-    return Address("NodePort", f"{scheme}://{_in_url(host)}:{port}")
-
-
-async def _node_address(client: KubeClient, service: JsonObject, address_type: str) -> str | None:
-    """A node's address; without the right to list nodes, that of the JobManager's own node."""
-    try:
-        nodes = (await client.list(NODES)).items
-    except ForbiddenError:
-        if address_type != INTERNAL_IP:
-            raise
-        return await _host_ip(client, service)
-    for node in nodes:
-        if not is_usable(node):
-            continue
-        for address in (node.get("status") or {}).get("addresses") or ():
-            if address.get("type") == address_type and address.get("address"):
-                return str(address["address"])
-    return None
-
-
-async def _host_ip(client: KubeClient, service: JsonObject) -> str | None:
-    cluster_id = objects.labels_of(service).get(names.LABEL_APP, "")
-    pods = await client.list(
-        PODS, objects.namespace_of(service), labels=names.jobmanager_labels(cluster_id)
-    )
-    addresses = [(pod.get("status") or {}).get("hostIP") for pod in pods.items]
-    return next((str(address) for address in addresses if address), None)
-
-
-def is_usable(node: JsonObject) -> bool:
-    """Whether traffic to a node can be expected to work: ready, and not cordoned.
-
-    A node that tells nothing about its readiness is taken as ready.
-    """
-    if (node.get("spec") or {}).get("unschedulable"):
-        return False
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    ready = [condition.get("status") for condition in conditions if condition["type"] == "Ready"]
-    return not ready or ready[0] == "True"
-
-
-async def _load_balancer_address(
-    client: KubeClient, service: JsonObject, scheme: str, seconds: float
-) -> Address:
-    deadline = Deadline.after(seconds)
-    while True:
-        host = _ingress(service)
-        if host is not None:
-            url = f"{scheme}://{_in_url(host)}:{_cluster_port(service)}"
-            return Address("LoadBalancer", url)
-        if not await deadline.pause(_POLL_SECONDS):
-            pending = "the load balancer has no address yet"
-            return Address("LoadBalancer", None, pending=pending)
-        name, namespace = objects.name_of(service), objects.namespace_of(service)
-        service = await client.get(SERVICES, name, namespace)
-
-
-def _ingress(service: JsonObject) -> str | None:
-    status = (service.get("status") or {}).get("loadBalancer") or {}
-    for entry in status.get("ingress") or ():
-        host = entry.get("ip") or entry.get("hostname")
-        if host:
-            return str(host)
-    return None
-
-
-def _type_of(service: JsonObject) -> str:
-    return str((service.get("spec") or {}).get("type") or "ClusterIP")
-
-
-def _rest_port(service: JsonObject) -> dict[str, Any]:
-    """The entry for REST among the Service's ports: by name, or the only one."""
-    ports: list[dict[str, Any]] = (service.get("spec") or {}).get("ports") or []
-    named = [port for port in ports if port.get("name") == names.REST_PORT]
-    return (named or ports or [{"port": 8081}])[0]
-
-
-def _cluster_port(service: JsonObject) -> int:
-    """The port inside the cluster; of a headless Service that of the pods, for DNS names them."""
-    port = _rest_port(service)
-    is_headless = (service.get("spec") or {}).get("clusterIP") == "None"
-    if is_headless and isinstance(port.get("targetPort"), int):
-        return int(port["targetPort"])
-    return int(port["port"])
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host

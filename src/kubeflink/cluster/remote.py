@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
 from kubeflink.cluster import endpoint
-from kubeflink.cluster.endpoint import Address
+from kubeflink.cluster.addresses import Address
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.rest import FlinkClient
 

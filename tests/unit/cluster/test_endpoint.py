@@ -10,6 +10,7 @@ import pytest
 
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import endpoint
+from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError, RestUnreachableError
 from kubeflink.objects import NODES, PODS, SERVICES
 from support.embedded import eventually
@@ -37,9 +38,9 @@ def node(name: str, *, ready: str = "True", addresses: Json | None = None, **spe
     }
 
 
-async def address(kubernetes: SmallKubernetes, **options: Any) -> endpoint.Address:
+async def address(kubernetes: SmallKubernetes, **options: Any) -> Address:
     live = await endpoint.rest_service(kubernetes.client, "demo", None)
-    return await endpoint.address_of(kubernetes.client, live, **options)
+    return await address_of(kubernetes.client, live, **options)
 
 
 async def test_a_cluster_ip_has_an_address_inside_only(kubernetes: SmallKubernetes) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubeflink.cluster import endpoint
+from kubeflink.cluster.addresses import address_of
 from kubeflink.cluster.remote import RemoteCluster
 from kubeflink.config.rest_tls import RestTls, given_files
 from kubeflink.errors import RestTlsError
@@ -73,7 +74,7 @@ async def test_tls_is_found_out_once(demo: SmallKubernetes, door: Doorkeeper) ->
 
     assert door.sent_away == 1
     live = await endpoint.rest_service(demo.client, "demo", None)
-    address = await endpoint.address_of(demo.client, live)
+    address = await address_of(demo.client, live)
     assert address.url == "https://demo-rest.default:8081"
 
 
