@@ -15,14 +15,12 @@ from support.shell import Shell
 WOULD_VIOLATE = 'Warning: would violate PodSecurity "restricted:latest": '
 
 
-async def warn_of_unrestricted_pods(namespace: Namespace) -> None:
-    label = {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
-    await namespace.client.patch(objects.NAMESPACES, namespace.name, label)
-
-
 async def test_a_namespace_that_warns_of_unrestricted_pods(namespace: Namespace) -> None:
     """Dry runs and the deployment itself are told the same: it is shown once."""
-    await warn_of_unrestricted_pods(namespace)
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
+    await namespace.client.patch(objects.NAMESPACES, namespace.name, label)
+    account = {"kind": "ServiceAccount", "name": "default", "namespace": namespace.name}
+    await namespace.bind(account, {"kind": "ClusterRole", "name": "edit"})
 
     words = ("session", "start", "demo", "--no-wait", *small_arguments())
     done = await Shell(namespace.admin, {}).succeed(*words)
