@@ -89,6 +89,11 @@ class _Client(GenericAsyncClient):
         self._common_headers = self._client.headers.multi_items()
         self._url = lru_cache(maxsize=128)(self._absolute)
 
+    @property
+    def credentials_since(self) -> float:
+        """See `CredentialSource.free_since`."""
+        return self._transport.credentials.free_since
+
     async def send(self, req: httpx2.Request, stream: bool = False) -> httpx2.Response:
         response = await self._transport.handle_async_request(req)
         response.request = req

@@ -21,7 +21,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import UserCredentials
@@ -45,12 +45,20 @@ class CredentialSource(Protocol):
     async def renewed(self, rejected: Credential) -> Credential | None:
         """A credential other than the rejected one, or None."""
 
+    @property
+    def free_since(self) -> float:
+        """Since when no request waits for a credential, on the clock of `time.monotonic`.
+
+        Infinity while somebody is asked for one, which may take long.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """A credential that never changes; `Credential()` is the anonymous one."""
 
     credential: Credential = Credential()
+    free_since: ClassVar[float] = 0.0
 
     async def current(self) -> Credential:
         return self.credential
@@ -65,6 +73,7 @@ class TokenFile:
 
     file: Path
     fallback: str | None = field(default=None, repr=False)
+    free_since: ClassVar[float] = 0.0
 
     async def current(self) -> Credential:
         try:

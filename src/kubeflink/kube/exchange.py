@@ -20,6 +20,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
@@ -136,9 +137,12 @@ class Exchange:
         self.check_open()
         try:
             async with asyncio.timeout(self.limits.answer):
-                response: httpx2.Response = await self.client.send(
-                    self.client.build_adapter_request(request)
-                )
+                response = await self._begun(request)
+                try:
+                    await response.aread()
+                except BaseException:
+                    await response.aclose()
+                    raise
         except httpx2.RequestError as error:
             raise status.unreachable(error, self.access) from error
         except TimeoutError as error:
@@ -147,6 +151,16 @@ class Exchange:
         self.heard(response)
         if not response.is_success:
             raise status.error_of_response(response, call, self.access)
+        return response
+
+    async def _begun(self, request: Any) -> httpx2.Response:
+        """The answer as soon as there is any; its body is still to be read."""
+        prepared = self.client.build_adapter_request(request)
+        # Who has nothing repeated here repeats it himself, and tells of it.
+        is_told = self.limits.total > 0.0
+        asked = self._outage.asked(not_before=lambda: self.client.credentials_since)
+        with asked if is_told else nullcontext():
+            response: httpx2.Response = await self.client.send(prepared, stream=True)
         return response
 
     def check_open(self) -> None:

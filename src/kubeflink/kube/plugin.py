@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,6 +22,7 @@ from typing import Any
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import ExecPlugin
 from kubeflink.kube.credentials import Credential
+from kubeflink.kube.outage import Outage
 from kubeflink.objects import JsonObject
 
 TIME_LIMIT = 60.0
@@ -58,6 +61,7 @@ class PluginSource:
         self._lock = asyncio.Lock()
         self._credential: Credential | None = None
         self._renew_at: datetime | None = None
+        self.free_since = 0.0
 
     async def current(self) -> Credential:
         async with self._lock:
@@ -76,7 +80,11 @@ class PluginSource:
 
     async def _run(self) -> Credential:
         started = self._clock()
-        given = await run(self._plugin, self._environ)
+        self.free_since = math.inf
+        try:
+            given = await run(self._plugin, self._environ)
+        finally:
+            self.free_since = time.monotonic()
         self._renew_at = None
         if given.expires is not None:
             margin = min(RENEWAL_MARGIN, (given.expires - started) / 5)
@@ -109,14 +117,18 @@ async def run(plugin: ExecPlugin, environ: Mapping[str, str]) -> PluginCredentia
             f"Credential plug-in {plugin.command}: {reason}", hint=_one_paragraph(plugin)
         ) from error
     limit = INTERACTIVE_TIME_LIMIT if interactive else TIME_LIMIT
+    outage = Outage(f"the credential plug-in {plugin.command}")
     try:
-        async with asyncio.timeout(limit):
-            output, complaint = await process.communicate()
+        # One that has the terminal says itself what it waits for.
+        with contextlib.nullcontext() if interactive else outage.asked():
+            async with asyncio.timeout(limit):
+                output, complaint = await process.communicate()
     except TimeoutError:
         raise KubeconfigError(
             f"Credential plug-in {plugin.command} gave no answer within {limit:.0f} s"
         ) from None
     finally:
+        outage.given_up()
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -21,6 +21,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -87,6 +88,11 @@ class Call:
     read_seconds: float = READ_SECONDS
     answer_seconds: float | None = None
     """For a large answer, in the place of `ANSWER_SECONDS`."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether its answer takes long by nature: a program runs, or a jar is sent."""
+        return self.read_seconds > READ_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,20 +300,22 @@ class Transport:
         answer_seconds = call.answer_seconds or ANSWER_SECONDS
         # A large body is sent for as long as that takes.
         is_large = content is not None and not isinstance(content, bytes)
+        request = way.http.build_request(
+            call.method,
+            way.base_url.rstrip("/") + call.path,
+            content=content,
+            headers=call.headers,
+            params=call.params,
+            timeout=timeout,
+        )
+        # Who has nothing repeated here repeats it himself, and tells of it.
+        is_told = self._retry_seconds > 0.0 and not call.is_slow
         try:
-            async with (
-                asyncio.timeout(None if is_large else read_seconds + answer_seconds),
-                way.http.stream(
-                    call.method,
-                    way.base_url.rstrip("/") + call.path,
-                    content=content,
-                    headers=call.headers,
-                    params=call.params,
-                    timeout=timeout,
-                ) as response,
-                asyncio.timeout(answer_seconds),
-            ):
-                await response.aread()
+            async with asyncio.timeout(None if is_large else read_seconds + answer_seconds):
+                with self._outage.asked() if is_told else nullcontext():
+                    response = await way.http.send(request, stream=True)
+                async with aclosing(response), asyncio.timeout(answer_seconds):
+                    await response.aread()
         except TimeoutError as error:
             raise httpx2.ReadTimeout("the answer trickles") from error
         return response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import tracemalloc
 from pathlib import Path
@@ -391,6 +392,53 @@ async def test_a_wait_is_told_of(
     assert waiting.startswith("waiting for demo since ")
     assert "(for up to 20 s), last: Flink's REST API at demo does not serve yet" in waiting
     assert over == "demo answers again"
+
+
+@pytest.fixture
+def silences(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> pytest.LogCaptureFixture:
+    """What is told of a JobManager that is silent for a moment, which is long here."""
+    monkeypatch.setattr("kubeflink.kube.outage.SILENT_SECONDS", 0.05)
+    # Whatever the command line has set.
+    monkeypatch.setattr(logging.getLogger("kubeflink"), "propagate", True)
+    return caplog
+
+
+async def test_silence_is_told_of_before_the_request_fails(
+    flink: FlinkClient,
+    server: ScriptedServer,
+    silences: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kubeflink.rest.transport.FIRST_ANSWER_SECONDS", 0.5)
+    server.on("GET", "/overview", Answer(delay=60.0), Answer(200, {"flink-version": "2.3.0"}))
+
+    await flink.overview()
+
+    waiting, over = silences.messages
+    assert re.fullmatch(r"waiting for demo since \d+ s, no answer so far", waiting)
+    assert over == "demo answers again"
+
+
+async def test_what_is_slow_by_nature_is_no_silence(
+    server: ScriptedServer, silences: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Programs that run, jars that are sent, and what is asked by somebody who tells himself."""
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"PK")
+    server.on("POST", "/jars/upload", Answer(body={"filename": "/x/a"}, delay=0.2))
+    server.on("POST", "/jars/a/run", Answer(body={"jobid": JOB}, delay=0.2))
+    server.on("POST", "/jars/a/plan", Answer(body={"plan": {}}, delay=0.2))
+    server.on("GET", "/overview", Answer(body={"flink-version": "2.3.0"}, delay=0.2))
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        flink = FlinkClient(http, server.url, where="demo", retry_seconds=20)
+        await flink.upload_jar(jar)
+        await flink.run_jar("a")
+        await flink.plan("a")
+        await FlinkClient(http, server.url, where="demo", retry_seconds=0).overview()
+
+    assert silences.messages == []
 
 
 @pytest.mark.parametrize("kind", ["read", "change", "log", "upload"])
