@@ -134,7 +134,7 @@ kind: Config
 current-context: stub
 clusters: [{{name: stub, cluster: {{server: "{self.url}"{more}}}}}]
 users: [{{name: tester, user: {user}}}]
-contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: work}}}}]
+contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: flink-jobs}}}}]
 """
         )
         return file

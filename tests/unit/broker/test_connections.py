@@ -24,7 +24,7 @@ from kubeflink.broker.connections import WHOLE, AiohttpConnections
 from kubeflink.kube import KubeClient, Limits
 from support.api_stub import ApiStub, break_at_once, carry_out_and_break, watching
 
-PODS = "/api/v1/namespaces/work/pods"
+PODS = "/api/v1/namespaces/flink-jobs/pods"
 ONCE = Limits(total=0.0, first_contact=0.0, internal=0.0)
 SOME = Limits(total=60.0, first_contact=60.0, internal=60.0, pause=0.02)
 

@@ -24,7 +24,7 @@ from support.api_stub import (
     watching,
 )
 
-PODS = "/api/v1/namespaces/work/pods"
+PODS = "/api/v1/namespaces/flink-jobs/pods"
 
 
 def pod(name: str = "a", **spec: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ async def test_what_is_given_is_not_changed(client: KubeClient) -> None:
 @pytest.mark.parametrize(
     ("own", "given", "expected"),
     [
-        (None, None, "work"),
+        (None, None, "flink-jobs"),
         (None, "there", "there"),
         ("own", None, "own"),
         ("own", "own", "own"),
@@ -129,7 +129,7 @@ async def test_all_namespaces(client: KubeClient, stub: ApiStub) -> None:
 
 
 async def test_deletes_say_how(client: KubeClient, stub: ApiStub) -> None:
-    stub.store("/apis/apps/v1/namespaces/work/deployments/d", deployment("d"))
+    stub.store("/apis/apps/v1/namespaces/flink-jobs/deployments/d", deployment("d"))
 
     await client.delete(
         objects.DEPLOYMENTS, "d", propagation="Foreground", grace_period=0, dry_run=True
@@ -185,7 +185,12 @@ async def test_rights_are_asked_for(client: KubeClient, stub: ApiStub) -> None:
     assert await client.can_i("list", objects.PODS) is True
     assert await client.can_i("watch", objects.PODS) is False
     asked = stub.seen[-1].body["spec"]["resourceAttributes"]
-    assert asked == {"verb": "watch", "version": "v1", "resource": "pods", "namespace": "work"}
+    assert asked == {
+        "verb": "watch",
+        "version": "v1",
+        "resource": "pods",
+        "namespace": "flink-jobs",
+    }
 
 
 async def test_a_server_without_access_reviews_gives_no_answer(
@@ -200,14 +205,14 @@ async def test_events_come_in_their_order(client: KubeClient, stub: ApiStub) -> 
     times = {"late": "2026-01-01T00:00:09Z", "early": "2026-01-01T00:00:01Z"}
     for name, time in times.items():
         stub.store(
-            f"/api/v1/namespaces/work/events/{name}",
+            f"/api/v1/namespaces/flink-jobs/events/{name}",
             {"metadata": {"name": name}, "lastTimestamp": time},
         )
     stub.store(
-        "/api/v1/namespaces/work/events/new",
+        "/api/v1/namespaces/flink-jobs/events/new",
         {"metadata": {"name": "new"}, "eventTime": "2026-01-01T00:00:05.000001Z"},
     )
-    about = {"metadata": {"name": "a", "namespace": "work", "uid": "u1"}}
+    about = {"metadata": {"name": "a", "namespace": "flink-jobs", "uid": "u1"}}
 
     found = await client.events_of(about)
 
@@ -292,8 +297,8 @@ async def test_a_version_that_is_too_old_is_gone_either_way(
 
 async def test_a_watch_that_may_not_be_is_forbidden(client: KubeClient, stub: ApiStub) -> None:
     words = (
-        'pods is forbidden: User "system:serviceaccount:work:default" cannot watch resource'
-        ' "pods" in API group "" in the namespace "work"'
+        'pods is forbidden: User "system:serviceaccount:flink-jobs:default" cannot watch resource'
+        ' "pods" in API group "" in the namespace "flink-jobs"'
     )
     stub.watches = [answer(403, words, "Forbidden")]
 
@@ -301,7 +306,8 @@ async def test_a_watch_that_may_not_be_is_forbidden(client: KubeClient, stub: Ap
         await watch(client)
 
     assert caught.value.message == (
-        'Account "system:serviceaccount:work:default" may not watch pods in namespace "work"'
+        'Account "system:serviceaccount:flink-jobs:default" may not watch pods in namespace'
+        ' "flink-jobs"'
     )
 
 
@@ -326,15 +332,15 @@ FORBIDDEN = [
     (
         lambda client: client.create(deployment("d")),
         'deployments.apps is forbidden: User "jane" cannot create resource "deployments" in API'
-        ' group "apps" in the namespace "work"',
-        'Account "jane" may not create deployments.apps in namespace "work"',
+        ' group "apps" in the namespace "flink-jobs"',
+        'Account "jane" may not create deployments.apps in namespace "flink-jobs"',
         'apiGroups ["apps"], resources ["deployments"], verbs ["create"]',
     ),
     (
         lambda client: client.pod_logs("a"),
         'pods "a" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the'
-        ' namespace "work"',
-        'Account "jane" may not get pods/log in namespace "work"',
+        ' namespace "flink-jobs"',
+        'Account "jane" may not get pods/log in namespace "flink-jobs"',
         'resources ["pods/log"], verbs ["get"]',
     ),
     (
@@ -347,7 +353,7 @@ FORBIDDEN = [
     (
         lambda client: client.create(pod()),
         'pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=5',
-        'Cannot create pods a in namespace "work": pods "a" is forbidden: exceeded quota: q,'
+        'Cannot create pods a in namespace "flink-jobs": pods "a" is forbidden: exceeded quota: q,'
         " requested: pods=1, used: pods=5",
         None,
     ),
@@ -658,7 +664,9 @@ async def test_a_delete_whose_answer_is_lost_has_succeeded(
 
 
 async def test_a_name_does_not_lead_elsewhere(client: KubeClient, stub: ApiStub) -> None:
-    stub.store("/api/v1/namespaces/work/secrets/s", {"kind": "Secret", "metadata": {"name": "s"}})
+    stub.store(
+        "/api/v1/namespaces/flink-jobs/secrets/s", {"kind": "Secret", "metadata": {"name": "s"}}
+    )
 
     for name in ("../secrets/s", "a?b=c", "a#b", "%2e%2e"):
         with pytest.raises(errors.NotFoundError):
@@ -785,4 +793,4 @@ async def test_a_hundred_pods_cost_a_hundred_requests(client: KubeClient, stub: 
 async def test_the_path_of_the_service_proxy(client: KubeClient) -> None:
     path = client.service_proxy_path("demo-rest", "rest")
 
-    assert path == "/api/v1/namespaces/work/services/demo-rest:rest/proxy"
+    assert path == "/api/v1/namespaces/flink-jobs/services/demo-rest:rest/proxy"

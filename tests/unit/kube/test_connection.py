@@ -22,7 +22,7 @@ from support.commands import kubectl
 
 from .conftest import QUICK, Certificates
 
-POD = "/api/v1/namespaces/work/pods/x"
+POD = "/api/v1/namespaces/flink-jobs/pods/x"
 HEADERS = ("Authorization", "Impersonate-")
 
 

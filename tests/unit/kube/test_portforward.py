@@ -389,7 +389,7 @@ def stream(*, requests: int | None = None, idle: float | None = None) -> Any:
 
 @pytest.fixture
 async def forward(stub: ApiStub, client: KubeClient) -> AsyncIterator[PortForward]:
-    stub.store("/api/v1/namespaces/work/pods/one", pod("one"))
+    stub.store("/api/v1/namespaces/flink-jobs/pods/one", pod("one"))
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(PortForward(client, 8081, pod="one"))
 
@@ -419,16 +419,16 @@ async def test_no_rights_are_told_at_once(
     notes: list[str] = []
     words = (
         'pods "one" is forbidden: User "jane" cannot get resource "pods/portforward" in API group'
-        ' "" in the namespace "work"'
+        ' "" in the namespace "flink-jobs"'
     )
-    stub.store("/api/v1/namespaces/work/pods/one", pod("one"))
+    stub.store("/api/v1/namespaces/flink-jobs/pods/one", pod("one"))
     async with PortForward(client, 8081, pod="one", notify=notes.append) as forward:
         stub.port_forwards = answer(403, words)
         async with http(forward) as local:
             with pytest.raises(httpx2.TransportError):
                 await local.get("/")
 
-    assert notes == ['Account "jane" may not get pods/portforward in namespace "work"']
+    assert notes == ['Account "jane" may not get pods/portforward in namespace "flink-jobs"']
 
 
 # Choosing

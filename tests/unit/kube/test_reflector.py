@@ -21,7 +21,7 @@ from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.reflector import Change, Reflector
 from support.api_stub import ApiStub, Fault, answer, break_at_once, watching
 
-PODS = "/api/v1/namespaces/work/pods"
+PODS = "/api/v1/namespaces/flink-jobs/pods"
 ATTENTION = 60.0
 """Seconds that a change may take on a busy machine."""
 

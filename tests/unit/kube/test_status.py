@@ -15,9 +15,9 @@ from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.status import Call
 
 ACCESS = ClusterAccess(
-    server="https://kube:6443", namespace="work", origin="a file", context="c", user_name="u"
+    server="https://kube:6443", namespace="flink-jobs", origin="a file", context="c", user_name="u"
 )
-CALL = Call("list", objects.PODS, "work")
+CALL = Call("list", objects.PODS, "flink-jobs")
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:
@@ -99,7 +99,7 @@ def test_details_may_say_when_to_come_back() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (CALL, 'list pods in namespace "work"'),
+        (CALL, 'list pods in namespace "flink-jobs"'),
         (Call("get", objects.NODES, None, "n"), "get nodes n"),
         (
             Call("get", objects.DEPLOYMENTS, "w", "d", "scale"),

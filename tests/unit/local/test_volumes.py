@@ -136,6 +136,6 @@ def test_a_mount_shows_inside_the_mount_around_it(tmp_path: Path) -> None:
     made = mount(
         tmp_path,
         [{"name": "e", "emptyDir": {}}, {"name": "c", "configMap": {"name": "cm"}}],
-        [{"name": "e", "mountPath": "/work"}, {"name": "c", "mountPath": "/work/conf"}],
+        [{"name": "e", "mountPath": "/data"}, {"name": "c", "mountPath": "/data/conf"}],
     )
     assert (made.mounts[0].source / "conf/a.txt").read_text() == "A"
