@@ -142,10 +142,12 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     """Print a TaskManager pod as the JobManager of the cluster would create it.
 
     Further options: --application (the arguments are those of run), --attempt N (which start of
-    the JobManager) and --index N (which worker), both from 1.
+    the JobManager) and --index N (which worker), both from 1. The uid of its owner is a
+    placeholder, because it is not known before the Deployment exists.
     """
     from kubeflink import spec
-    from kubeflink.spec.manifest import manifest
+    from kubeflink.config.options import kubernetes
+    from kubeflink.spec.manifest import manifest, with_namespace
 
     request = read(ctx.args)
     deployed = _application if request.application else _session
@@ -154,7 +156,8 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     pod = spec.build_taskmanager_pod(
         configuration, attempt=request.number("attempt"), index=request.number("index")
     )
-    console.raw(manifest(pod, request.output))
+    namespace = configuration.get(kubernetes.NAMESPACE)
+    console.raw(manifest(with_namespace(pod, namespace), request.output))
 
 
 @click.group("diff", context_settings={"help_option_names": ["-h", "--help"]})

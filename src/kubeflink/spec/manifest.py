@@ -1,9 +1,10 @@
 """A cluster as text: for Git, for review, and for `kubectl apply`.
 
-Two things are not as they are when kubeflink deploys. Every object names its namespace, since the
+Some things are not as they are when kubeflink deploys. Every object names its namespace, since the
 text has to stand for itself. And the accompanying objects have no owner: an owner reference needs
 the uid of the Deployment, which is not known before there is one. So deleting the Deployment leaves
 them; the label `app=<cluster id>` finds all but the two for Kerberos, which have no labels.
+The pod of a TaskManager, which a JobManager makes with its owner, has a placeholder for that uid.
 """
 
 from __future__ import annotations

@@ -102,9 +102,9 @@ def build_taskmanager_pod(
     """The pod that the JobManager creates as worker `index` of its start number `attempt`.
 
     `configuration` is that of the cluster as `session_configuration` or `application_configuration`
-    gave it. `deployment` becomes the owner; without it the reference has an empty uid, as there is
-    no Deployment yet. `inputs` are the files of the cluster; without them they are read as
-    `build_jobmanager` reads them, with `environ`.
+    gave it. `deployment` becomes the owner; without it the owner is one that is still to be made,
+    and the text `<uid of deployment/NAME>` stands for its uid. `inputs` are the files of the
+    cluster; without them they are read as `build_jobmanager` reads them, with `environ`.
 
     Raises `ConfigurationError` and `TemplateError` where the JobManager could not create the pod.
     """
@@ -180,7 +180,9 @@ def build_requested_taskmanager(
 
 def _future_deployment(parameters: TaskManagerParameters) -> JsonObject:
     name = names.deployment_name(parameters.cluster_id)
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "uid": ""}}
+    # An empty uid is refused by every API server, with words that do not say what is missing.
+    metadata = {"name": name, "uid": f"<uid of deployment/{name}>"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
 
 
 def difference(mounted: Configuration, own: Configuration) -> str:

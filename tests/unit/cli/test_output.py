@@ -140,6 +140,20 @@ def test_a_taskmanager_has_attempt_and_index_in_its_name(call: Call) -> None:
     assert json.loads(found.out)["metadata"]["name"] == "demo-taskmanager-3-7"
 
 
+def test_a_taskmanager_stands_for_itself(call: Call) -> None:
+    """Its namespace is written, and what is not known yet is named, not left empty."""
+    import yaml
+
+    found = call(
+        "manifest", "taskmanager", "-Dkubernetes.cluster-id=demo", "-Dkubernetes.namespace=ns",
+        *SIZES,
+    )  # fmt: skip
+
+    metadata = yaml.safe_load(found.out)["metadata"]
+    assert metadata["namespace"] == "ns"
+    assert [owner["uid"] for owner in metadata["ownerReferences"]] == ["<uid of deployment/demo>"]
+
+
 def test_columns_are_aligned() -> None:
     assert tables.table(("NAME", "N"), [("a", "10"), ("longer", "1")]) == [
         "NAME     N",

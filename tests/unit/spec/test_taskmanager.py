@@ -169,6 +169,13 @@ def test_the_owner_is_the_deployment() -> None:
     assert pod["metadata"]["name"] == "demo-taskmanager-2-3"
 
 
+def test_the_uid_of_an_owner_that_is_still_to_be_made_is_a_placeholder() -> None:
+    (owner,) = taskmanager()["metadata"]["ownerReferences"]
+
+    assert (owner["kind"], owner["name"]) == ("Deployment", "demo")
+    assert owner["uid"] == "<uid of deployment/demo>"
+
+
 @pytest.mark.parametrize(("version", "java_home"), [("1.20", None), ("2.0", "/opt/java")])
 def test_newer_versions_set_java_home(version: str, java_home: str | None) -> None:
     pod = taskmanager({"env.java.home": "/opt/java"}, version=version)
