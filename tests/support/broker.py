@@ -41,6 +41,14 @@ SIZES: Mapping[str, str] = {
     "taskmanager.numberOfTaskSlots": "1",
 }
 
+HA: Mapping[str, str] = {
+    "high-availability.type": "kubernetes",
+    "high-availability.storageDir": "file:///ha",
+}
+
+THEIRS = "what is in it is theirs"
+"""In ConfigMaps that are none of the broker's business."""
+
 QUICK = Timing(
     answer=3.0, unclaimed=1.0, refused_first=0.01, refused_longest=0.05, retry_first=0.01
 )
@@ -113,6 +121,13 @@ class RealCluster:
     async def pods(self) -> dict[str, JsonObject]:
         found = (await self.store.list(objects.PODS, "default")).items
         return {objects.name_of(pod): pod for pod in found}
+
+    async def everything(self) -> dict[str, list[JsonObject]]:
+        """All objects that there are, by the plural of their kind."""
+        return {
+            resource.plural: [dict(obj) for obj in (await self.store.list(resource)).items]
+            for resource in objects.RESOURCES
+        }
 
     async def set_status(self, name: str, **status: Any) -> None:
         pod = await self.store.get(objects.PODS, "default", name)
@@ -268,6 +283,19 @@ async def jobmanager(broker: Broker) -> AsyncIterator[JobManager]:
     """A stand-in for the JobManager of a broker."""
     async with aiohttp.ClientSession() as session:
         yield JobManager(broker, session)
+
+
+@asynccontextmanager
+async def brokered(
+    built: JobManagerSpec, directory: Path, authorizer: Authorizer | None = None
+) -> AsyncIterator[tuple[RealCluster, JobManager]]:
+    """A deployed cluster, and its JobManager at a broker."""
+    async with (
+        real_cluster(built, authorizer) as cluster,
+        running_broker(cluster, directory) as broker,
+        jobmanager(broker) as flink,
+    ):
+        yield cluster, flink
 
 
 async def noted(cluster: RealCluster, broker: Broker) -> None:

@@ -45,6 +45,23 @@ async def flink(cluster: RealCluster, tmp_path: Path) -> AsyncIterator[JobManage
         yield flink
 
 
+async def ask_and_go_away(flink: JobManager, cluster: RealCluster) -> None:
+    """What a JobManager does that ends while its worker is being made."""
+    asking = asyncio.create_task(flink.ask(1))
+    await until(cluster.written)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+async def until_deleted(cluster: RealCluster) -> None:
+    """The pod, after it was made."""
+
+    async def is_deleted() -> bool:
+        return len(cluster.writes()) == 2
+
+    await until(is_deleted)
+
+
 async def test_a_worker_is_made_with_one_write(flink: JobManager, cluster: RealCluster) -> None:
     async with flink.watch() as events:
         status, answer = await flink.ask(1)
@@ -178,15 +195,9 @@ async def test_a_jobmanager_that_goes_away_leaves_no_pod_behind(
     flink: JobManager, cluster: RealCluster
 ) -> None:
     cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.3))
-    asking = asyncio.create_task(flink.ask(1))
-    await until(cluster.written)
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
+    await ask_and_go_away(flink, cluster)
 
-    async def deleted() -> bool:
-        return len(cluster.writes()) == 2
-
-    await until(deleted)
+    await until_deleted(cluster)
     assert [method for method, _ in cluster.writes()] == ["POST", "DELETE"]
     assert await cluster.pods() == {}
 
@@ -220,10 +231,7 @@ async def test_a_pod_that_nobody_asks_for_again_is_not_left_behind(
         cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.5))
         assert (await flink.ask(1))[0] == 503
 
-        async def deleted() -> bool:
-            return len(cluster.writes()) == 2
-
-        await until(deleted)
+        await until_deleted(cluster)
         assert await cluster.pods() == {}
 
 
@@ -232,16 +240,10 @@ async def test_a_list_says_nothing_about_a_pod_that_is_not_there_yet(
 ) -> None:
     """The next JobManager has listed before the pod of the one before it was made."""
     cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.5))
-    asking = asyncio.create_task(flink.ask(1))
-    await until(cluster.written)
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
+    await ask_and_go_away(flink, cluster)
     assert await flink.workers() == {}
 
-    async def deleted() -> bool:
-        return len(cluster.writes()) == 2
-
-    await until(deleted)
+    await until_deleted(cluster)
     assert await cluster.pods() == {}
 
 
@@ -249,10 +251,7 @@ async def test_a_pod_that_a_new_jobmanager_has_listed_is_kept(
     flink: JobManager, cluster: RealCluster
 ) -> None:
     cluster.faults.add(Fault(method="POST", path="/pods$", delay=0.2))
-    asking = asyncio.create_task(flink.ask(1))
-    await until(cluster.written)
-    asking.cancel()
-    await asyncio.gather(asking, return_exceptions=True)
+    await ask_and_go_away(flink, cluster)
     await until(flink.workers)
 
     await asyncio.sleep(1.5)  # longer than unclaimed pods are kept

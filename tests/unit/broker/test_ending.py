@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +20,12 @@ from support import clusters
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    HA,
     SERVICES,
     JobManager,
     RealCluster,
     RoleOf,
+    brokered,
     jobmanager,
     kill,
     real_cluster,
@@ -32,10 +34,6 @@ from support.broker import (
 )
 
 BROKER: Mapping[str, object] = {"kubeflink.broker.enabled": True}
-HA: Mapping[str, object] = {
-    "high-availability.type": "kubernetes",
-    "high-availability.storageDir": "file:///ha",
-}
 SELF_DELETION: Mapping[str, object] = {"kubeflink.broker.self-deletion": True}
 READ_FILES = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 """To read the cluster's configuration, which the broker's pod mounts."""
@@ -60,16 +58,10 @@ def role_of(built: JobManagerSpec) -> RoleOf:
     return RoleOf([*role["rules"], READ_FILES])
 
 
-@asynccontextmanager
-async def running(
+def running(
     built: JobManagerSpec, directory: Path
-) -> AsyncIterator[tuple[RealCluster, JobManager]]:
-    async with (
-        real_cluster(built, role_of(built)) as cluster,
-        running_broker(cluster, directory) as broker,
-        jobmanager(broker) as flink,
-    ):
-        yield cluster, flink
+) -> AbstractAsyncContextManager[tuple[RealCluster, JobManager]]:
+    return brokered(built, directory, role_of(built))
 
 
 async def end(flink: JobManager) -> int:

@@ -16,71 +16,40 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from kubeflink import objects
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore
 from kubeflink.broker.process import Broker
-from kubeflink.objects import JsonObject
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
     PODS,
     SELECTOR,
     SERVICES,
+    THEIRS,
     TOKEN,
     JobManager,
     RealCluster,
-    cluster_spec,
     jobmanager,
-    noted,
-    real_cluster,
-    running_broker,
 )
 
 NAME = "demo-taskmanager-1-1"
 HA_NAME = "demo-cluster-config-map"
-HA = {"high-availability.type": "kubernetes", "high-availability.storageDir": "file:///ha"}
-THEIRS = "what is in it is theirs"
 
 # One broker stands all of it.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def cluster() -> AsyncIterator[RealCluster]:
-    async with real_cluster(cluster_spec(HA)) as cluster:
-        plain = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}}
-        await cluster.store.create(objects.CONFIG_MAPS, "default", {**plain, "data": {"k": THEIRS}})
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def broker(
-    cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Broker]:
-    async with running_broker(cluster, tmp_path_factory.mktemp("broker")) as broker:
-        await noted(cluster, broker)
-        yield broker
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def flink(broker: Broker, cluster: RealCluster) -> AsyncIterator[JobManager]:
     """A JobManager; whatever was tried before, it gets a worker afterwards, and nothing else is."""
     async with jobmanager(broker) as flink:
-        before = await everything(cluster)
+        before = await cluster.everything()
         yield flink
-        assert await everything(cluster) == before
+        assert await cluster.everything() == before
         assert (await flink.ask(1))[0] == 201
         assert list(await cluster.pods()) == [NAME]
         assert (await flink.call("DELETE", f"{PODS}/{NAME}"))[0] == 200
         assert THEIRS not in json.dumps(list(await flink.workers()))
-
-
-async def everything(cluster: RealCluster) -> dict[str, list[JsonObject]]:
-    return {
-        resource.plural: [dict(obj) for obj in (await cluster.store.list(resource)).items]
-        for resource in objects.RESOURCES
-    }
 
 
 async def raw(broker: Broker, text: bytes, seconds: float = 1.0) -> bytes:

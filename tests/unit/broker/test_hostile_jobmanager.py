@@ -24,50 +24,25 @@ from kubeflink.objects import JsonObject
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    HA,
     PODS,
     SERVICES,
     TOKEN,
     JobManager,
     RealCluster,
+    brokered,
     cluster_spec,
     jobmanager,
-    noted,
-    real_cluster,
-    running_broker,
     until,
 )
 
 MAIN = "flink-main-container"
 NAME = "demo-taskmanager-1-1"
-HA = {"high-availability.type": "kubernetes", "high-availability.storageDir": "file:///ha"}
 NAMESPACED = "/api/v1/namespaces"
 
 
 # One broker stands all of it.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def cluster() -> AsyncIterator[RealCluster]:
-    async with real_cluster(cluster_spec(HA)) as cluster:
-        for name in ("other-cluster-config-map", "plain"):
-            config_map = {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": name},
-                "data": {"key": "theirs"},
-            }
-            await cluster.store.create(objects.CONFIG_MAPS, "default", config_map)
-        yield cluster
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def broker(
-    cluster: RealCluster, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Broker]:
-    async with running_broker(cluster, tmp_path_factory.mktemp("broker")) as broker:
-        await noted(cluster, broker)
-        yield broker
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -445,14 +420,14 @@ FORBIDDEN = [
 async def test_calls_that_flink_does_not_make_are_refused(
     flink: JobManager, cluster: RealCluster, method: str, path: str
 ) -> None:
-    before = await everything(cluster)
+    before = await cluster.everything()
     body = None if method in ("GET", "DELETE") else {"metadata": {"name": path.rsplit("/", 1)[-1]}}
 
     status, answer = await flink.call(method, path, body)
 
     assert status in (403, 404, 405), answer
     assert answer["kind"] == "Status"
-    assert await everything(cluster) == before
+    assert await cluster.everything() == before
 
 
 @pytest.mark.parametrize("token", [None, "", "wrong", f"{TOKEN}x", TOKEN[:-1]])
@@ -467,13 +442,13 @@ async def test_names_in_an_object_do_not_lead_elsewhere(
     flink: JobManager, cluster: RealCluster
 ) -> None:
     """The path is allowed, what the body names is not."""
-    before = await everything(cluster)
+    before = await cluster.everything()
     for name in ("plain", "flink-config-demo", "other-cluster-config-map"):
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {}}
         assert (await flink.call("POST", CONFIG_MAPS, body))[0] == 403
         status, _ = await flink.call("PUT", f"{CONFIG_MAPS}/demo-cluster-config-map", body)
         assert status in (400, 403, 404)
-    assert await everything(cluster) == before
+    assert await cluster.everything() == before
 
 
 async def test_a_config_map_takes_data_and_leader_only(
@@ -550,16 +525,12 @@ async def test_the_deployment_is_shown_without_its_pods(flink: JobManager) -> No
 
 async def test_more_pods_than_allowed(tmp_path: Path) -> None:
     built = cluster_spec({"kubeflink.broker.limit.pods": "3"})
-    async with (
-        real_cluster(built) as cluster,
-        running_broker(cluster, tmp_path) as broker,
-        jobmanager(broker) as flink,
-    ):
+    async with brokered(built, tmp_path) as (cluster, flink):
         answers = await asyncio.gather(*(flink.ask(index) for index in range(1, 41)))
 
         assert sorted({status for status, _ in answers}) == [201, 403]
         assert len(await cluster.pods()) == 3
-        (trouble,) = broker.report.troubles
+        (trouble,) = flink.broker.report.troubles
         assert "kubeflink.broker.limit.pods allows 3" in trouble.text
 
 
@@ -569,15 +540,11 @@ async def test_more_pods_than_allowed(tmp_path: Path) -> None:
 )
 async def test_more_resources_than_allowed(tmp_path: Path, option: str, value: str) -> None:
     built = cluster_spec({option: value})
-    async with (
-        real_cluster(built) as cluster,
-        running_broker(cluster, tmp_path) as broker,
-        jobmanager(broker) as flink,
-    ):
+    async with brokered(built, tmp_path) as (cluster, flink):
         statuses = [(await flink.ask(index))[0] for index in range(1, 5)]
 
         assert statuses == [201, 201, 403, 403]
-        (trouble,) = broker.report.troubles
+        (trouble,) = flink.broker.report.troubles
         assert f"{option} allows" in trouble.text
         # What has ended counts no more.
         await cluster.set_status("demo-taskmanager-1-1", phase="Failed")
@@ -590,11 +557,7 @@ async def test_more_resources_than_allowed(tmp_path: Path, option: str, value: s
 
 async def test_faster_than_allowed(tmp_path: Path) -> None:
     built = cluster_spec({"kubeflink.broker.limit.pods-per-minute": "5"})
-    async with (
-        real_cluster(built) as cluster,
-        running_broker(cluster, tmp_path) as broker,
-        jobmanager(broker) as flink,
-    ):
+    async with brokered(built, tmp_path) as (cluster, flink):
         answers = [await flink.ask(index) for index in range(1, 9)]
 
         assert [status for status, _ in answers] == [201] * 5 + [429] * 3
@@ -603,11 +566,7 @@ async def test_faster_than_allowed(tmp_path: Path) -> None:
 
 async def test_more_config_maps_than_allowed(tmp_path: Path) -> None:
     built = cluster_spec({**HA, "kubeflink.broker.limit.config-maps": "2"})
-    async with (
-        real_cluster(built) as cluster,
-        running_broker(cluster, tmp_path) as broker,
-        jobmanager(broker) as flink,
-    ):
+    async with brokered(built, tmp_path) as (_, flink):
         statuses = []
         for number in range(4):
             name = f"demo-{number:032x}-config-map"
@@ -648,10 +607,3 @@ async def test_pods_of_the_wrong_form(flink: JobManager, value: Any) -> None:
     status, _ = await flink.call("POST", PODS, request)
 
     assert status in (400, 403)
-
-
-async def everything(cluster: RealCluster) -> dict[str, list[JsonObject]]:
-    return {
-        resource.plural: [dict(obj) for obj in (await cluster.store.list(resource)).items]
-        for resource in objects.RESOURCES
-    }

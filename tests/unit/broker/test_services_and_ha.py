@@ -16,6 +16,7 @@ from kubeflink.spec.broker import role_rules
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
+    HA,
     SERVICES,
     TOKEN,
     Events,
@@ -32,7 +33,6 @@ HOST_NETWORK = {
     "kubernetes.hostnetwork.enabled": "true",
     "kubeflink.broker.self-deletion": "true",
 }
-HA = {"high-availability.type": "kubernetes", "high-availability.storageDir": "file:///ha"}
 LEADER = "control-plane.alpha.kubernetes.io/leader"
 NAME = "demo-cluster-config-map"
 READ_FILES = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
