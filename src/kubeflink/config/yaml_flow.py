@@ -14,23 +14,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kubeflink.config.yaml_schema import resolve_core
-from kubeflink.config.yaml_writer import literal
+from kubeflink.config.yaml_writer import ESCAPES, literal
 
 # What can only stand in double quotes: control characters and line ends of any kind.
 _SPECIAL = re.compile("[^\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPED_IN_QUOTES = re.compile(rf"{_SPECIAL.pattern}|[\"\\\xa0]")
 _ESCAPES = {
-    "\0": "\\0",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\t": "\\t",
-    "\n": "\\n",
-    "\v": "\\v",
-    "\f": "\\f",
-    "\r": "\\r",
-    "\x1b": "\\e",
-    '"': '\\"',
-    "\\": "\\\\",
+    **ESCAPES,
     "\x85": "\\N",
     "\xa0": "\\_",
     "\u2028": "\\L",

@@ -21,7 +21,7 @@ _INDENT = "  "
 # Unambiguous as the start of a plain scalar for every parser, in blocks.
 _PLAIN_START = re.compile(r"[^\W_]|[/.$+_(^;~<]|-(?=[\w-])", re.UNICODE)
 _NEVER_PLAIN = re.compile(r": | #|:$|^---|^\.\.\.|\t")
-_ESCAPES = {
+ESCAPES = {
     "\0": "\\0",
     "\a": "\\a",
     "\b": "\\b",
@@ -128,8 +128,8 @@ def _double_quoted(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
+    if character in ESCAPES:
+        return ESCAPES[character]
     if character.isprintable():
         return character
     code = ord(character)
