@@ -17,6 +17,7 @@ import pytest
 
 from kubeflink import objects
 from kubeflink.apiserver.patches import json_patch, merge_patch
+from kubeflink.apiserver.pods import LogOptions
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore, modify
 from kubeflink.apiserver.strategic import strategic_merge
@@ -32,12 +33,12 @@ class Backend:
         self.port = 0
 
     async def log(
-        self, namespace: str, pod: str, container: str, **options: Any
+        self, namespace: str, pod: str, container: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
         lines = [f"{pod} {container} {number}\n".encode() for number in range(5)]
-        for line in lines[-(options["tail_lines"] or len(lines)) :]:
+        for line in lines[-(options.tail_lines or len(lines)) :]:
             yield line
-        if options["follow"]:
+        if options.follow:
             yield b"and more\n"
 
     async def connect(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kubeflink import objects
+from kubeflink.apiserver.pods import LogOptions
 from kubeflink.errors import NotFoundError
 from kubeflink.local.cluster import EmbeddedCluster
 from kubeflink.local.settings import BackOff, Settings
@@ -73,7 +74,7 @@ def shell_pod(name: str, script: str, **spec: Any) -> JsonObject:
 
 async def pod_log(cluster: EmbeddedCluster, pod: str, container: str = "main", **how: Any) -> str:
     """What the container has written, as the API server would give it."""
-    chunks = cluster.kubelet.log("default", pod, container, **how)
+    chunks = cluster.kubelet.log("default", pod, container, LogOptions(**how))
     return b"".join([chunk async for chunk in chunks]).decode()
 
 

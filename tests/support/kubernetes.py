@@ -18,6 +18,7 @@ from kubeflink import errors, objects
 from kubeflink.apiserver import statuses
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.faults import FaultPlan
+from kubeflink.apiserver.pods import LogOptions
 from kubeflink.apiserver.reviews import Attributes
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore
@@ -63,22 +64,14 @@ class Pods:
     place: tuple[str, int] | None = None
 
     async def log(
-        self,
-        namespace: str,
-        pod: str,
-        container: str,
-        *,
-        tail_lines: int | None = None,
-        follow: bool = False,
-        previous: bool = False,
-        since_seconds: int | None = None,
-        limit_bytes: int | None = None,
+        self, namespace: str, pod: str, container: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
         if pod not in self.lines:
             raise errors.BadRequestError(f"container in pod {pod} is waiting to start", code=400)
-        position = 0 if tail_lines is None else max(0, len(self.lines[pod]) - tail_lines)
+        tail = options.tail_lines
+        position = 0 if tail is None else max(0, len(self.lines[pod]) - tail)
         while True:
-            is_last = not follow or pod in self.ended
+            is_last = not options.follow or pod in self.ended
             for line in self.lines[pod][position:]:
                 yield f"{line}\n".encode()
                 position += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import web
@@ -20,20 +21,22 @@ _PATIENCE = 0.5
 """Seconds in which a backend may still answer with an error instead of a log."""
 
 
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """Which part of a log is asked for, by the members of Kubernetes' `PodLogOptions`."""
+
+    tail_lines: int | None = None
+    follow: bool = False
+    previous: bool = False
+    since_seconds: int | None = None
+    limit_bytes: int | None = None
+
+
 class PodBackend(Protocol):
     """Runs the pods. Errors are `ApiStatusError`s."""
 
     def log(
-        self,
-        namespace: str,
-        pod: str,
-        container: str,
-        *,
-        tail_lines: int | None = None,
-        follow: bool = False,
-        previous: bool = False,
-        since_seconds: int | None = None,
-        limit_bytes: int | None = None,
+        self, namespace: str, pod: str, container: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
         """The container's output; with `follow` until the container ends."""
 
@@ -59,16 +62,14 @@ class PodHandlers:
         container = _container(pod, query.get("container", ""))
         if paths.flag(query, "timestamps"):
             raise statuses.bad_request("timestamps of log lines are not kept by this server")
-        lines = self._backend.log(
-            target.namespace or "",
-            target.name,
-            container,
+        options = LogOptions(
             tail_lines=paths.integer(query, "tailLines"),
             follow=paths.flag(query, "follow"),
             previous=paths.flag(query, "previous"),
             since_seconds=paths.integer(query, "sinceSeconds"),
             limit_bytes=paths.integer(query, "limitBytes"),
         )
+        lines = self._backend.log(target.namespace or "", target.name, container, options)
         return await _stream(request, lines)
 
     async def port_forward(self, request: web.BaseRequest, target: Target) -> web.StreamResponse:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
+from kubeflink.apiserver.pods import LogOptions
 from kubeflink.apiserver.store import Store
 from kubeflink.errors import GoneError
 from kubeflink.local.command import HOST
@@ -118,16 +119,7 @@ class Kubelet:
     # What the API server and the Service proxy ask.
 
     async def log(
-        self,
-        namespace: str,
-        pod: str,
-        container: str,
-        *,
-        tail_lines: int | None = None,
-        follow: bool = False,
-        previous: bool = False,
-        since_seconds: int | None = None,
-        limit_bytes: int | None = None,
+        self, namespace: str, pod: str, container: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
         """The container's output; with `follow` until the container ends.
 
@@ -141,9 +133,9 @@ class Kubelet:
                 f'container "{container}" in pod "{pod}" is waiting to start: {reason}'
             )
         # In its back-off, a container's last start is the current one, as in Kubernetes.
-        start = view.restarts - 1 if previous else view.restarts
+        start = view.restarts - 1 if options.previous else view.restarts
         path = worker.files(container).log(start)
-        if previous and not path.exists():
+        if options.previous and not path.exists():
             raise statuses.bad_request(
                 f'previous terminated container "{container}" in pod "{pod}" not found'
             )
@@ -154,9 +146,9 @@ class Kubelet:
 
         chunks = read_log(
             path,
-            tail_lines=tail_lines,
-            limit_bytes=limit_bytes,
-            is_growing=is_growing if follow else None,
+            tail_lines=options.tail_lines,
+            limit_bytes=options.limit_bytes,
+            is_growing=is_growing if options.follow else None,
         )
         async for chunk in chunks:
             yield chunk

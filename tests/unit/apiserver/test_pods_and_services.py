@@ -16,6 +16,7 @@ from yarl import URL
 
 from kubeflink import objects
 from kubeflink.apiserver import statuses
+from kubeflink.apiserver.pods import LogOptions
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.spdy import DICTIONARY
 from kubeflink.apiserver.store import ObjectStore
@@ -34,13 +35,13 @@ class Behind:
         self.ended = asyncio.Event()
 
     async def log(
-        self, namespace: str, pod: str, container: str, **options: Any
+        self, namespace: str, pod: str, container: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
-        self.asked = {"container": container, **options}
+        self.asked = {"container": container, "options": options}
         try:
-            if options["previous"]:
+            if options.previous:
                 raise statuses.bad_request(f'previous terminated container "{container}" not found')
-            if not options["follow"]:
+            if not options.follow:
                 yield b"one\ntwo\n"
                 return
             while True:
@@ -82,11 +83,7 @@ async def test_a_log_with_its_options(http: aiohttp.ClientSession, behind: Behin
         assert await answer.text() == "one\ntwo\n"
     assert behind.asked == {
         "container": "main",
-        "tail_lines": 5,
-        "limit_bytes": 10,
-        "since_seconds": 3,
-        "follow": False,
-        "previous": False,
+        "options": LogOptions(tail_lines=5, limit_bytes=10, since_seconds=3),
     }
 
 
@@ -391,7 +388,7 @@ async def test_the_proxy_tells_of_what_is_not_there(
 
 
 async def test_a_log_that_breaks_off_is_cut(http: aiohttp.ClientSession, behind: Behind) -> None:
-    async def broken(*names: str, **options: Any) -> AsyncIterator[bytes]:
+    async def broken(*asked: Any) -> AsyncIterator[bytes]:
         yield b"half"
         raise OSError("the file is gone")
 
