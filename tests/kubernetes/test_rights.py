@@ -17,6 +17,7 @@ from kubeflink.errors import ForbiddenError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
+from kubeflink.spec.broker import role_rules
 from support.broker import TOKEN, JobManager, jobmanager, worker_request
 from support.clusters import session, taskmanager
 from support.control_plane import ControlPlane
@@ -347,4 +348,32 @@ async def test_where_owners_are_guarded_one_more_role_is_needed(
                 except ForbiddenError:  # that server has not seen the new Role yet
                     return None
 
-            await eventually(is_deployed, "a cluster can be deployed")
+            deployed = await eventually(is_deployed, "a cluster can be deployed")
+
+        account = {"kind": "ServiceAccount", "name": "demo-broker", "namespace": namespace.name}
+        metadata = {"name": "demo-broker"}
+        made = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
+        await namespace.add(made)
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata}
+        await namespace.add({**role, "rules": role_rules("demo")})
+        await namespace.bind(account, {"kind": "Role", "name": "demo-broker"})
+        token = {"token": await namespace.token("demo-broker")}
+        kubeconfig = control_plane.write_kubeconfig(
+            token, namespace=namespace.name, server=strict.url
+        )
+        pod = taskmanager(chosen)
+        pod["metadata"]["ownerReferences"] = [objects.owner_reference(deployed.deployment)]
+        async with client_of(kubeconfig) as client:
+            with pytest.raises(ForbiddenError, match="cannot set blockOwnerDeletion") as caught:
+                await client.create(pod)
+            assert "or of the broker" in str(caught.value.hint)
+
+            await namespace.bind(account, {"kind": "Role", "name": "flink-owners"})
+
+            async def is_made() -> bool:
+                try:
+                    return bool(await client.create(pod))
+                except ForbiddenError:
+                    return False
+
+            await eventually(is_made, "the broker's account can make workers")

@@ -283,8 +283,9 @@ class WorkerDriver:
 
     async def _refused(self, error: ForbiddenError) -> None:
         self._report.count("creations_failed")
-        told = error.server_message or error.message
-        self._report.begin("creating pods", f"pods cannot be created: {told}")
+        # A right that is missing is told with the rule to add; a quota has a sentence of its own.
+        told = f"{error.message}. {error.hint}" if error.hint else error.server_message
+        self._report.begin("creating pods", f"pods cannot be created: {told or error.message}")
         await self._slow_down()
 
     async def _slow_down(self) -> None:

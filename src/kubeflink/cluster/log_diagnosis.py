@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from kubeflink.kube.status import OWNER_HINT, OWNER_SENTENCE
 from kubeflink.rest import java_errors
 from kubeflink.spec.advice import FILE_SYSTEMS
 
@@ -51,6 +52,11 @@ _KNOWN: Final = (
         r' resource "(?P<resource>[^"]+)"',
         'account "{who}" may not {verb} {resource}',
         _ROLE,
+    ),
+    _known(
+        re.escape(OWNER_SENTENCE),
+        f"it may not make pods that are owned by its Deployment ({OWNER_SENTENCE})",
+        OWNER_HINT,
     ),
     _known(
         # While it starts and ends, its REST server logs the same words, of no consequence.

@@ -48,7 +48,10 @@ _DENIED = re.compile(r'User "(?P<user>[^"]*)" cannot (?P<verb>\S+) resource "(?P
 _NO_ERROR = ": , <nil>"
 """What the API server's sentence ends with where it has no more to say."""
 
-_OWNER_HINT = (
+OWNER_SENTENCE = "cannot set blockOwnerDeletion"
+"""What admission says of an owner that one may not finalize (OpenShift has it switched on)."""
+
+OWNER_HINT = (
     "This cluster wants a right more of who makes objects that are owned by a Deployment: a Role"
     ' with apiGroups ["apps"], resources ["deployments/finalizers"], verbs ["update"]. The'
     " service account of the JobManager, or of the broker, needs it too."
@@ -173,9 +176,8 @@ def foreign(call: Call, access: ClusterAccess) -> errors.ApiUnreachableError:
 
 def _forbidden(words: str, call: Call) -> tuple[str, str | None]:
     denied = _DENIED.search(words)
-    if denied is None and "cannot set blockOwnerDeletion" in words:
-        # Admission that some distributions, OpenShift among them, have switched on.
-        return f"Cannot {call}: {words.removesuffix(_NO_ERROR)}", _OWNER_HINT
+    if denied is None and OWNER_SENTENCE in words:
+        return f"Cannot {call}: {words.removesuffix(_NO_ERROR)}", OWNER_HINT
     if denied is None:
         # Not a matter of rights: a quota, an admission policy, a namespace that is going away.
         return f"Cannot {call}: {words or 'forbidden'}", None

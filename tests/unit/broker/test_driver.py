@@ -179,6 +179,23 @@ async def test_a_quota_is_handed_on_and_told(flink: JobManager, cluster: RealClu
     assert flink.broker.report.troubles == ()
 
 
+async def test_a_right_that_owners_want_is_told_with_its_rule(
+    flink: JobManager, cluster: RealCluster
+) -> None:
+    """As on OpenShift, where the broker's Role is not enough."""
+    told = (
+        'pods "x" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a'
+        " resource you can't set finalizers on: , <nil>"
+    )
+    cluster.faults.add(Fault(method="POST", path="/pods$", times=1, status=403, message=told))
+
+    assert (await flink.ask(1))[0] == 403
+
+    (trouble,) = flink.broker.report.troubles
+    assert "cannot set blockOwnerDeletion" in trouble.text
+    assert '["deployments/finalizers"], verbs ["update"]' in trouble.text
+
+
 async def test_an_api_server_that_stays_away_is_told_as_unavailable(
     flink: JobManager, cluster: RealCluster
 ) -> None:

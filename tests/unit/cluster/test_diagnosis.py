@@ -172,6 +172,12 @@ def test_a_deployment_that_may_not_make_pods() -> None:
             'account "system:serviceaccount:ns:default" may not list pods',
             "Role",
         ),
+        (
+            'Message: pods "demo-taskmanager-1-1" is forbidden: cannot set blockOwnerDeletion if an'
+            " ownerReference refers to a resource you can't set finalizers on: , <nil>.",
+            "may not make pods that are owned by its Deployment",
+            'resources ["deployments/finalizers"], verbs ["update"]',
+        ),
         ("Renew deadline reached after 15 seconds", "renew", "1.18.1"),
         ("java.lang.OutOfMemoryError: Metaspace", "metaspace", "jvm-metaspace.size"),
         (

@@ -357,6 +357,14 @@ FORBIDDEN = [
         " requested: pods=1, used: pods=5",
         None,
     ),
+    (  # as on OpenShift
+        lambda client: client.create(pod()),
+        'pods "a" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a'
+        " resource you can't set finalizers on: , <nil>",
+        'Cannot create pods a in namespace "flink-jobs": pods "a" is forbidden: cannot set'
+        " blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",
+        'apiGroups ["apps"], resources ["deployments/finalizers"], verbs ["update"]',
+    ),
 ]
 
 
