@@ -27,9 +27,10 @@ from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.errors import KubeflinkError
 from kubeflink.local.cluster import EmbeddedCluster
 from support.action_table import OWN, PYTHON, Case, Face, Failure, Kind, cases
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, SMALL_SESSION, demo_session, eventually
 from support.failover import kill, pods_of
 from support.shell import Done, Shell, ended, line_with
+from support.statements import BOUNDED, COUNT, DICE, ENDLESS, FAILING, SINK
 
 pytestmark = [
     pytest.mark.flink,
@@ -46,15 +47,6 @@ OPTIONS = {
     "web.refresh-interval": "50",  # milliseconds for which Flink's answers may be old
 }
 
-DICE = "CREATE TABLE dice (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
-COUNT = (
-    "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10',"
-    " 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '9')"
-)
-SINK = "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'blackhole')"
-ENDLESS = (DICE, SINK, "INSERT INTO sink SELECT n FROM dice")
-BOUNDED = (COUNT, SINK, "INSERT INTO sink SELECT n FROM numbers")
-FAILING = (COUNT, SINK, "INSERT INTO sink SELECT 1 / (5 - n) FROM numbers")
 WRONG = (COUNT, SINK, "INSERT INTO sink SELECT n FROM nowhere")
 
 
@@ -203,16 +195,8 @@ def each_case(failure: Failure, kind: Kind, *but: str) -> pytest.MarkDecorator:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
-    async with SessionCluster.temporary(
-        "demo", options=OPTIONS, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
-    ) as cluster:
+    async with demo_session(kubernetes, OPTIONS) as cluster:
         yield cluster
 
 

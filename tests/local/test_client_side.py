@@ -16,7 +16,7 @@ from kubeflink.cluster import runner
 from kubeflink.errors import LocalError
 from kubeflink.local.cluster import EmbeddedCluster
 from support.client_side import JAR
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, SMALL_SESSION, demo_session, eventually
 from support.shell import Shell, ended, interrupt, line_with
 
 pytestmark = [
@@ -40,21 +40,13 @@ RUNNER = ("-c", runner.MAIN_CLASS, str(runner.jar()))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
     options = {
         **SMALL_SESSION,
         "restart-strategy.type": "none",
         "taskmanager.numberOfTaskSlots": "2",
     }
-    async with SessionCluster.temporary(
-        "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
-    ) as cluster:
+    async with demo_session(kubernetes, options) as cluster:
         yield cluster
 
 

@@ -19,7 +19,7 @@ from kubeflink.cluster import runner
 from kubeflink.config import load
 from kubeflink.jvm.flink_command import FlinkCommand
 from kubeflink.local.cluster import EmbeddedCluster
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, SMALL_SESSION, demo_session, eventually
 from support.extras import pyflink_python
 from support.left_out import left_out
 from support.python_program import python_program
@@ -95,21 +95,13 @@ class FlinkClient:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
     options = {
         **SMALL_SESSION,
         "kubernetes.rest-service.exposed.type": "NodePort",
         "taskmanager.memory.jvm-metaspace.size": "256m",  # functions in Python load a lot
     }
-    async with SessionCluster.temporary(
-        "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
-    ) as cluster:
+    async with demo_session(kubernetes, options) as cluster:
         yield cluster
 
 

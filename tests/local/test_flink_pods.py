@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from kubeflink import ApplicationCluster, Job, SessionCluster, objects
 from kubeflink.cluster import runner
@@ -42,12 +41,6 @@ ENDLESS = (
     "INSERT INTO sink SELECT n FROM dice;"
 )
 MAIN = "flink-main-container"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
 
 
 async def pods(kubernetes: EmbeddedCluster, component: str) -> list[JsonObject]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from kubeflink import objects
 from kubeflink.cluster import runner
 from kubeflink.local.cluster import EmbeddedCluster
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, SMALL_SESSION, eventually
 
 pytestmark = [
     pytest.mark.flink,
@@ -32,12 +30,6 @@ PROGRAM = [
     "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'blackhole')",
     "INSERT INTO sink SELECT n FROM dice",
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
 
 
 async def flink(

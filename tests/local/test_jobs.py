@@ -19,24 +19,15 @@ from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import runner
 from kubeflink.local.cluster import EmbeddedCluster
 from support.commands import kubectl
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, demo_session, eventually
 from support.shell import Shell, ended, interrupt, line_with
+from support.statements import BOUNDED, ENDLESS
 
 pytestmark = [
     pytest.mark.flink,
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.timeout(900),
 ]
-
-DICE = "CREATE TABLE dice (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10')"
-COUNT = (
-    "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10',"
-    " 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '9')"
-)
-SINK = "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'blackhole')"
-ENDLESS = (DICE, SINK, "INSERT INTO sink SELECT n FROM dice")
-BOUNDED = (COUNT, SINK, "INSERT INTO sink SELECT n FROM numbers")
-FAILING = (COUNT, SINK, "INSERT INTO sink SELECT 1 / (5 - n) FROM numbers")
 
 OWN = ("--session", "demo")
 TARGET = ("-t", "kubernetes-session", "-Dkubernetes.cluster-id=demo")
@@ -46,16 +37,8 @@ JOB = "0" * 32
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def session(kubernetes: EmbeddedCluster) -> AsyncIterator[SessionCluster]:
-    async with SessionCluster.temporary(
-        "demo", options=SMALL_SESSION, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
-    ) as cluster:
+    async with demo_session(kubernetes) as cluster:
         yield cluster
 
 

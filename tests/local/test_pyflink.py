@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from kubeflink import SessionCluster
 from kubeflink.local.cluster import EmbeddedCluster
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster
+from support.embedded import JVM_SECONDS, SMALL_SESSION, demo_session
 from support.extras import pyflink_python
 from support.left_out import left_out
 from support.shell import Shell
@@ -24,12 +24,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.timeout(900),
 ]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +42,7 @@ async def session(kubernetes: EmbeddedCluster, python: Path) -> AsyncIterator[Se
         "resourcemanager.taskmanager-timeout": "60s",
         "taskmanager.memory.jvm-metaspace.size": "256m",  # functions in Python load a lot
     }
-    async with SessionCluster.temporary(
-        "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
-    ) as cluster:
+    async with demo_session(kubernetes, options) as cluster:
         yield cluster
 
 

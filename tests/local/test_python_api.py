@@ -19,7 +19,7 @@ from kubeflink.errors import (
     RestStatusError,
 )
 from kubeflink.local.cluster import EmbeddedCluster
-from support.embedded import JVM_SECONDS, SMALL_SESSION, embedded_cluster, eventually
+from support.embedded import JVM_SECONDS, SMALL_SESSION, eventually
 
 pytestmark = [
     pytest.mark.flink,
@@ -46,12 +46,6 @@ ENDLESS = (
     + SINK
     + "INSERT INTO sink SELECT n FROM dice;"
 )
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from kubeflink import objects
 from kubeflink.cluster import runner
 from kubeflink.config.yaml import dump_flink
 from kubeflink.local.cluster import EmbeddedCluster
 from support.certificates import PASSWORD, Stores, make_stores
-from support.embedded import SMALL_SESSION, embedded_cluster
+from support.embedded import SMALL_SESSION
 from support.shell import Done, Shell
 
 pytestmark = [
@@ -29,12 +27,6 @@ PROGRAM = (
     "CREATE TABLE k (n INT) WITH ('connector' = 'blackhole')",
     "INSERT INTO k SELECT n FROM s",
 )
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def kubernetes() -> AsyncIterator[EmbeddedCluster]:
-    async with embedded_cluster() as kubernetes:
-        yield kubernetes
 
 
 @pytest.fixture

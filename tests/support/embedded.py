@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kubeflink import objects
+from kubeflink import SessionCluster, objects
 from kubeflink.apiserver.pods import LogOptions
 from kubeflink.errors import NotFoundError
 from kubeflink.local.cluster import EmbeddedCluster
@@ -43,6 +43,17 @@ async def embedded_cluster(
     chosen = settings or Settings(back_off=BackOff(initial=0.5, maximum=4.0))
     async with EmbeddedCluster(state_dir, settings=chosen) as cluster:
         yield cluster
+
+
+@asynccontextmanager
+async def demo_session(
+    kubernetes: EmbeddedCluster, options: Mapping[str, str] = SMALL_SESSION
+) -> AsyncIterator[SessionCluster]:
+    """A session `demo`, deleted at the end."""
+    async with SessionCluster.temporary(
+        "demo", options=options, kubeconfig=kubernetes.kubeconfig, timeout=JVM_SECONDS
+    ) as session:
+        yield session
 
 
 async def eventually(
