@@ -49,6 +49,7 @@ from kubeflink.errors import (
     RestTlsError,
     RestUnreachableError,
 )
+from kubeflink.kube import handshake
 from kubeflink.kube.backoff import Backoff
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.outage import Outage
@@ -325,12 +326,13 @@ def http_client(
         from kubeflink.rest.tls import context_of
 
         how["verify"] = context_of(tls or RestTls())
-        if name is not None:
 
-            async def name_server(request: httpx2.Request) -> None:
+        async def prepare(request: httpx2.Request) -> None:
+            request.extensions["trace"] = handshake.trace()
+            if name is not None:
                 request.extensions["sni_hostname"] = name
 
-            how["event_hooks"] = {"request": [name_server]}
+        how["event_hooks"] = {"request": [prepare]}
     return httpx2.AsyncClient(**how)
 
 

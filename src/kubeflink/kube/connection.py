@@ -34,6 +34,7 @@ from lightkube.config.models import Cluster, Context
 from lightkube.core.generic_client import BasicRequest, GenericAsyncClient
 
 from kubeflink.errors import KubeconfigError
+from kubeflink.kube import handshake
 from kubeflink.kube.access import ClientCertificate, ClusterAccess, ServerTls
 from kubeflink.kube.credentials import Credential, CredentialSource, source_of
 from kubeflink.kube.entries import impersonation_headers
@@ -156,6 +157,7 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
         connections: OpenConnections | None = None,
     ) -> None:
         self._access = access
+        self._is_secure = access.server.startswith("https://")
         self._connections = connections if access.proxy_url is None else None
         self.credentials: CredentialSource = source_of(access.credentials, environ)
         impersonation = access.credentials.impersonation
@@ -191,6 +193,8 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
                 **request.extensions,
                 "sni_hostname": self._access.tls.server_name,
             }
+        if self._is_secure:
+            request.extensions = {**request.extensions, "trace": handshake.trace()}
         if (credential.certificate, credential.key) != self._pool.certificate:
             old, self._pool = self._pool, self._open_pool(credential)
             await old.retire()

@@ -25,6 +25,7 @@ from support.scripted_server import (
     doorkeeper,
     scripted_server,
 )
+from support.silent_tls import silent_tls
 
 OVERVIEW = Answer(200, {"flink-version": "2.3.0"})
 
@@ -122,6 +123,19 @@ async def test_an_address_with_tls(flink: ScriptedServer, stores: Stores) -> Non
 
     async with RemoteCluster("127.0.0.1", port, tls=tls) as remote:
         assert await remote.jobs() == ()
+
+
+async def test_a_handshake_that_is_given_up_leaves_no_connection() -> None:
+    async with (
+        silent_tls() as server,
+        RemoteCluster("127.0.0.1", server.port, tls=RestTls()) as remote,
+    ):
+        asking = asyncio.create_task(remote.jobs())
+        await asyncio.wait_for(server.greeted.wait(), 60)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+        await asyncio.wait_for(server.closed.wait(), 60)
 
 
 async def test_a_job_is_followed_without_a_kubernetes(flink_rest: ScriptedServer) -> None:

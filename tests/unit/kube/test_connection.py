@@ -19,6 +19,7 @@ from kubeflink.errors import ApiUnreachableError, KubeconfigError, NotFoundError
 from kubeflink.kube import KubeClient, Limits
 from support.api_stub import ApiStub, Seen, answer, watching
 from support.commands import kubectl
+from support.silent_tls import silent_tls
 
 from .conftest import QUICK, Certificates
 
@@ -653,6 +654,22 @@ async def test_tls_through_a_proxy_checks_the_server_behind_it(
 
     assert proxy.asked == [f"CONNECT 127.0.0.1:{stub.port} HTTP/1.1"] * 2
     assert "tester" in str(found["certificate"])
+
+
+@pytest.mark.parametrize("proxied", [False, True], ids=["directly", "through a proxy"])
+async def test_a_handshake_that_is_given_up_leaves_no_connection(
+    stub: ApiStub, tmp_path: Path, proxied: bool
+) -> None:
+    async with silent_tls() as server, Proxy() as proxy:
+        file = stub.kubeconfig(tmp_path, cluster=f"proxy-url: '{proxy.url}'" if proxied else "")
+        file.write_text(file.read_text().replace(stub.url, f"https://127.0.0.1:{server.port}"))
+        async with KubeClient.connect(kubeconfig=file, environ={}) as client:
+            asking = asyncio.create_task(client.list(objects.PODS))
+            await asyncio.wait_for(server.greeted.wait(), 60)
+            asking.cancel()
+            await asyncio.wait({asking})
+
+            await asyncio.wait_for(server.closed.wait(), 60)
 
 
 async def test_the_environments_proxy_is_not_asked_for_this_machine(
