@@ -37,7 +37,7 @@ from kubeflink.rest import java_errors, models
 
 if TYPE_CHECKING:
     from kubeflink.cluster.cluster import FlinkCluster, LastWords
-    from kubeflink.rest.client import CheckpointType, SavepointFormat
+    from kubeflink.rest.client import CheckpointType, FlinkClient, SavepointFormat
 
 RECOVERY_SECONDS = 60.0
 """For how long a JobManager may not know a job before the job counts as lost."""
@@ -179,11 +179,7 @@ class Job:
             return
         # Before the request, for its end may be that of the cluster.
         async with self._cluster.ends() as last_words:
-            await flink.cancel(self.id)
-            end = await _Follower(self, None).until_end(
-                Deadline.after(timeout), timeout, last_words
-            )
-            outcome = await self._outcome(end)
+            outcome = await self._cancelled(flink, timeout, last_words)
         if outcome.state != "CANCELED":
             outcome.check()
 
@@ -262,6 +258,21 @@ class Job:
         run one after the other. WaitTimeoutError after `timeout` seconds.
         """
         await savepoints.tasks_run(self, Deadline.after(timeout), timeout, on_progress)
+
+    async def _cancelled(
+        self, flink: FlinkClient, timeout: float | None, last_words: LastWords
+    ) -> JobOutcome:
+        try:
+            await flink.cancel(self.id)
+        except ClusterNotFoundError:
+            # The request may have arrived, its answer got lost, and the cluster gone with the job.
+            told = await last_words(self.id, "")
+            if told is None:
+                raise
+            return told
+        follower = _Follower(self, None)
+        end = await follower.until_end(Deadline.after(timeout), timeout, last_words)
+        return await self._outcome(end)
 
     async def _outcome(self, end: models.JobDetails | JobOutcome) -> JobOutcome:
         """The end with its cause. That the cluster may be gone by now takes nothing from it."""
