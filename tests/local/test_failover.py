@@ -80,6 +80,8 @@ PATIENCE_WITH_WORKERS = {
 """Else a new JobManager may ask for TaskManagers before the old ones have registered, or release
 them as idle before a program has come to its job again."""
 QUICK_LOSS = {"resourcemanager.taskmanager-registration.timeout": "60s"}
+IDLE_WORKERS_STAY = {"resourcemanager.taskmanager-timeout": "20min"}
+"""For those that come back to a session which has lost their job."""
 
 ROWS_BEFORE_THE_KILL = 100
 ENDLESS = 100_000
@@ -250,7 +252,8 @@ async def running(
         # TaskManagers learn by their heartbeat that a JobManager is gone. With high availability
         # they are told; there a JobManager that stands still for longer than the timeout, while it
         # plans an application's SQL on a busy machine, would only have them replaced.
-        options |= {**QUICK_HEARTBEAT, **QUICK_LOSS}
+        options |= QUICK_HEARTBEAT
+        options |= QUICK_LOSS if row.workers is Workers.REPLACED else IDLE_WORKERS_STAY
     counting = CountingJob(directory / "output", total=1000, rate=50)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(kubernetes.client())
@@ -383,6 +386,9 @@ async def prove(
             calls.create_task(run.cluster.jobs())
             calls.create_task(command_line(kubernetes, "list", f"--{_OPTION[row.kind]}", row.name))
             calls.create_task(eventually(lambda: overview_by(rest), "the port-forward goes on"))
+            if row.workers is not Workers.STAY:
+                # From now on, for it can be seen for a time only.
+                calls.create_task(check_old_workers(run))
 
         await check_ports(run)
         await CHECKS[row.job](run)
@@ -473,7 +479,6 @@ async def check_that_it_is_lost(run: Run) -> None:
     check_rows(run.counting.committed())
     assert isinstance(run.cluster, SessionCluster)
 
-    await check_old_workers(run)
     again = CountingJob(run.counting.directory.with_name("again"), total=100, rate=100)
     outcome = await (await run.cluster.submit_sql(again.script)).wait(timeout=JVM_SECONDS)
 
@@ -485,7 +490,6 @@ async def check_that_it_is_lost(run: Run) -> None:
 
 async def check_that_it_begins_anew(run: Run) -> None:
     """The program runs again from its beginning: what was written before is there twice."""
-    await check_old_workers(run)
     outcome = await run.waiting
 
     assert outcome.state == "FINISHED"
@@ -506,18 +510,23 @@ async def check_old_workers(run: Run) -> None:
     """Those of before come back after their heartbeat timeout, or are noticed and explained."""
 
     async def registered() -> bool:
-        known = {worker.id for worker in await run.cluster.taskmanagers()}
+        try:
+            known = {worker.id for worker in await run.cluster.taskmanagers()}
+        except KubeflinkError:
+            return False  # not back yet
         return run.workers.keys() <= known
+
+    before = str(_ports(run.services).get("jobmanager-rpc"))
 
     async def explained() -> str | None:
         troubles = (await run.cluster.describe()).troubles
-        return next((one.sentence for one in troubles if one.kind == "unregistered"), None)
+        unregistered = [one.sentence for one in troubles if one.kind == "unregistered"]
+        return next((each for each in unregistered if f"port {before}" in each), None)
 
     if run.row.workers is Workers.COME_BACK:
         await eventually(registered, "the old TaskManagers register")
     else:
         told = await eventually(explained, "the old TaskManagers are explained")
-        assert str(_ports(run.services)["jobmanager-rpc"]) in told
         ports = await target_ports(run.client, run.row.name)
         assert f"now it is on {ports['jobmanager-rpc']}" in told
 
