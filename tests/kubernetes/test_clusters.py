@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from kubeflink.cluster.addresses import address_of
 from kubeflink.cluster.difference import differences
 from kubeflink.cluster.endpoint import rest_service, route_to
 from kubeflink.errors import ClusterExistsError, ClusterNotFoundError, ConflictError, InvalidError
+from kubeflink.kube.client import KubeClient
 from kubeflink.kube.creation import is_creation_of
 from kubeflink.objects import JsonObject
 from kubeflink.spec import JobManagerSpec
@@ -130,15 +133,42 @@ async def test_a_foreign_deployment_is_not_removed(namespace: Namespace) -> None
     assert await namespace.everything() == before
 
 
-async def test_a_deployment_that_is_interrupted_leaves_nothing(namespace: Namespace) -> None:
+async def test_a_deployment_that_is_interrupted_leaves_nothing(
+    namespace: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted when one of its objects is made and the answer is not there yet, for each."""
     before = await namespace.everything()
-    task = asyncio.create_task(deployment.deploy(namespace.client, demo(namespace, **BROKER)))
-    await eventually(lambda: namespace.names(objects.SERVICES), "a Service is made", timeout=30)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    spec = demo(namespace, **BROKER)
+    for number in range(1, len(spec.accompanying) + 2):
+        with monkeypatch.context() as patch:
+            made, answer = hold_creation(patch, number)
+            async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+                task = group.create_task(deployment.deploy(namespace.client, spec))
+                await made.wait()
+                task.cancel()
+                await asyncio.sleep(0)
+                answer.set()
+            assert task.cancelled()
 
-    await until_only(namespace, before)
+        await until_only(namespace, before)
+
+
+def hold_creation(patch: pytest.MonkeyPatch, number: int) -> tuple[asyncio.Event, asyncio.Event]:
+    """Hold the answer of the creation with this number; events: it was made, the answer comes."""
+    create = KubeClient.create
+    made, answer = asyncio.Event(), asyncio.Event()
+    numbers = itertools.count(1)
+
+    async def held(self: KubeClient, *args: Any, **options: Any) -> JsonObject:
+        current = next(numbers)
+        created = await create(self, *args, **options)
+        if current == number:
+            made.set()
+            await answer.wait()
+        return created
+
+    patch.setattr(KubeClient, "create", held)
+    return made, answer
 
 
 async def test_what_the_server_refuses_is_taken_back(namespace: Namespace) -> None:

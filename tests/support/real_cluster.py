@@ -36,6 +36,9 @@ KINDS = (
 )
 """All that kubeflink makes, and what Kubernetes makes of it."""
 
+GIVEN = {objects.SERVICE_ACCOUNTS: "default", objects.CONFIG_MAPS: "kube-root-ca.crt"}
+"""What two controllers put into each namespace, at their own time."""
+
 QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas")
 CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
@@ -133,14 +136,14 @@ class Namespace:
 
 @asynccontextmanager
 async def namespace_of(control_plane: ControlPlane, name: str) -> AsyncIterator[Namespace]:
-    """Make a namespace, with its service account `default`; it stays, as the control plane goes."""
+    """Make a namespace with what Kubernetes puts into each; it stays, as the control plane goes."""
     path = control_plane.kubeconfig(namespace=name)
     async with KubeClient.connect(kubeconfig=path, environ={}) as client:
         made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await client.create(made)
         namespace = Namespace(name, control_plane, client)
-        account = objects.SERVICE_ACCOUNTS
-        await eventually(lambda: namespace.get(account, "default"), "service account default")
+        for kind, given in GIVEN.items():
+            await eventually(lambda: namespace.get(kind, given), given)  # noqa: B023
         yield namespace
 
 
