@@ -1,14 +1,15 @@
-"""Calls of the command line in this process, without any cluster."""
+"""Calls of the command line in this process, without any cluster or with a recording server."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from kubeflink.cli import main
+from support.recorder import RecordingServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +41,18 @@ def call(
         return Result(code, printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture
+def server(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[RecordingServer]:
+    """An API server that the kubeconfig of the environment leads to.
+
+    Depends on `call`, which takes the kubeconfig of the environment away first.
+    """
+    with RecordingServer() as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield running

@@ -23,18 +23,6 @@ DEPLOYMENT = Target("deployments", "default", "demo")
 
 
 @pytest.fixture
-def server(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[RecordingServer]:
-    """Depends on `call`, which takes the kubeconfig of the environment away first."""
-    with RecordingServer() as running:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield running
-
-
-@pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A file that is standard input; what a test writes to it is typed."""
     path = tmp_path / "typed"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from support.recorder import RecordingServer
@@ -31,18 +28,6 @@ COMMANDS = [
     ("list", *FLINK, "-Dkubernetes.cluster-id={}"),
     ("cancel", *FLINK, "-Dkubernetes.cluster-id={}", JOB),
 ]
-
-
-@pytest.fixture
-def server(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[RecordingServer]:
-    """Depends on `call`, which takes the kubeconfig of the environment away first."""
-    with RecordingServer() as running:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield running
 
 
 @pytest.mark.parametrize("name", ["A B", "x" * 64], ids=["odd", "long"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,18 +9,6 @@ import pytest
 from support.recorder import RecordingServer
 
 from .conftest import Call
-
-
-@pytest.fixture
-def server(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[RecordingServer]:
-    """Depends on `call`, which takes the kubeconfig of the environment away first."""
-    with RecordingServer() as running:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield running
 
 
 @pytest.mark.parametrize(

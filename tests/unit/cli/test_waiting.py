@@ -20,18 +20,6 @@ from support.recorder import Fault, RecordingServer
 from .conftest import Call
 
 
-@pytest.fixture
-def server(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[RecordingServer]:
-    """Depends on `call`, which takes the kubeconfig of the environment away first."""
-    with RecordingServer() as running:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(running.kubeconfig(), encoding="utf-8")
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield running
-
-
 def test_an_api_server_that_does_not_serve_for_a_while(
     call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
