@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from kubeflink import config, spec
+from kubeflink import config, objects, spec
 from kubeflink.cluster import deployment
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.spec import JobManagerSpec
@@ -48,12 +48,30 @@ def _session_spec(**options: str) -> JobManagerSpec:
 
 
 @pytest.fixture
-async def demo(
+async def deployed_uid(
     kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
-) -> AsyncIterator[SessionCluster]:
-    """A session cluster that is deployed, with a scripted REST API behind its Service."""
+) -> str:
+    """The Deployment's, of a cluster with a scripted REST API behind its Service."""
     deployed = await deployment.deploy(kubernetes.client, demo_spec)
     host, port = flink_rest.url.removeprefix("http://").split(":")
     kubernetes.behind.places["demo-rest"] = (host, int(port))
-    async with SessionCluster(kubernetes.client, "demo", uid=deployed.uid) as cluster:
+    return deployed.uid
+
+
+@pytest.fixture
+async def demo(kubernetes: SmallKubernetes, deployed_uid: str) -> AsyncIterator[SessionCluster]:
+    """That cluster, as a session."""
+    async with SessionCluster(kubernetes.client, "demo", uid=deployed_uid) as cluster:
         yield cluster
+
+
+async def give_to_operator(kubernetes: SmallKubernetes, deployed: deployment.Deployed) -> None:
+    """The cluster belongs to a FlinkDeployment from now on."""
+    owner = {
+        "apiVersion": "flink.apache.org/v1beta1",
+        "kind": "FlinkDeployment",
+        "name": "mine",
+        "uid": "1",
+    }
+    metadata = {**objects.metadata(deployed.deployment), "ownerReferences": [owner]}
+    await kubernetes.client.replace({**deployed.deployment, "metadata": metadata})

@@ -12,6 +12,8 @@ from kubeflink.spec import JobManagerSpec
 from support.kubernetes import SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer
 
+from .conftest import give_to_operator
+
 
 async def test_a_list_of_clusters(demo: SessionCluster, kubernetes: SmallKubernetes) -> None:
     await kubernetes.add_pod("demo-taskmanager-1-1", {"phase": "Running"}, component="taskmanager")
@@ -41,14 +43,7 @@ async def test_an_operators_cluster_is_marked(
     kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
 ) -> None:
     deployed = await deployment.deploy(kubernetes.client, demo_spec)
-    owner = {
-        "apiVersion": "flink.apache.org/v1beta1",
-        "kind": "FlinkDeployment",
-        "name": "mine",
-        "uid": "1",
-    }
-    metadata = {**objects.metadata(deployed.deployment), "ownerReferences": [owner]}
-    await kubernetes.client.replace({**deployed.deployment, "metadata": metadata})
+    await give_to_operator(kubernetes, deployed)
 
     (found,) = await description.clusters(kubernetes.client)
 

@@ -8,13 +8,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kubeflink.cluster import deployment, diagnosis
+from kubeflink.cluster import diagnosis
 from kubeflink.cluster.application import ApplicationCluster
 from kubeflink.cluster.ending import LogWitness
 from kubeflink.errors import ClusterFailedError, JobFailedError, WaitTimeoutError
 from kubeflink.kube import outage
 from kubeflink.objects import DEPLOYMENTS, PODS
-from kubeflink.spec import JobManagerSpec
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer
 
@@ -77,13 +76,8 @@ def test_other_words(status: str, state: str) -> None:
 
 
 @pytest.fixture
-async def app(
-    kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
-) -> AsyncIterator[ApplicationCluster]:
-    deployed = await deployment.deploy(kubernetes.client, demo_spec)
-    host, port = flink_rest.url.removeprefix("http://").split(":")
-    kubernetes.behind.places["demo-rest"] = (host, int(port))
-    async with ApplicationCluster(kubernetes.client, "demo", uid=deployed.uid) as cluster:
+async def app(kubernetes: SmallKubernetes, deployed_uid: str) -> AsyncIterator[ApplicationCluster]:
+    async with ApplicationCluster(kubernetes.client, "demo", uid=deployed_uid) as cluster:
         yield cluster
 
 
@@ -282,6 +276,8 @@ def in_main(cause: str) -> str:
     )
 
 
+NO_RESULT = "IllegalStateException: no result to go on with"
+
 FAILED_STATUS = (
     "2026-12-01 01:18:02,107 INFO  o.a.f.r.e.ClusterEntrypoint [] - Shutting"
     " KubernetesApplicationClusterEntrypoint down with application status FAILED. Diagnostics null."
@@ -311,16 +307,16 @@ FAILED_STATUS = (
         ),
         pytest.param(
             [job(1, "FAILED", start=10, end=20), job(2, "FINISHED", start=30, end=40)],
-            in_main("java.lang.IllegalStateException: no result to go on with"),
+            in_main(f"java.lang.{NO_RESULT}"),
             "job 1",
-            "IllegalStateException: no result to go on with",
+            NO_RESULT,
             id="the program got over its job and failed later: what the program says",
         ),
         pytest.param(
             [job(2, "FINISHED", start=30, end=40)],
-            in_main("java.lang.IllegalStateException: no result to go on with"),
+            in_main(f"java.lang.{NO_RESULT}"),
             "job 2",
-            "IllegalStateException: no result to go on with",
+            NO_RESULT,
             id="no job failed: what the program says",
         ),
         pytest.param(

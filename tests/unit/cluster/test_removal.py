@@ -14,6 +14,8 @@ from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES
 from kubeflink.spec import JobManagerSpec
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
 
+from .conftest import give_to_operator
+
 JOB = "0123456789abcdef0123456789abcdef"
 OTHER_JOB = "f" * 32
 LABELS = {"1.20": {**FLINK_LABELS, "configmap-type": "high-availability"}, "2.3": FLINK_LABELS}
@@ -124,17 +126,7 @@ async def test_what_an_operator_rules_is_left_to_it(
     kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
 ) -> None:
     deployed = await deployment.deploy(kubernetes.client, demo_spec)
-    owner = {
-        "apiVersion": "flink.apache.org/v1beta1",
-        "kind": "FlinkDeployment",
-        "name": "mine",
-        "uid": "1",
-    }
-    changed = {
-        **deployed.deployment,
-        "metadata": {**objects.metadata(deployed.deployment), "ownerReferences": [owner]},
-    }
-    await kubernetes.client.replace(changed)
+    await give_to_operator(kubernetes, deployed)
 
     with pytest.raises(ClusterError, match="FlinkDeployment mine"):
         await removal.delete(kubernetes.client, "demo")
