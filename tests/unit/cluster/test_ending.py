@@ -11,7 +11,12 @@ import pytest
 from kubeflink.cluster import diagnosis
 from kubeflink.cluster.application import ApplicationCluster
 from kubeflink.cluster.ending import LogWitness
-from kubeflink.errors import ClusterFailedError, JobFailedError, WaitTimeoutError
+from kubeflink.errors import (
+    ClusterFailedError,
+    ClusterNotFoundError,
+    JobFailedError,
+    WaitTimeoutError,
+)
 from kubeflink.kube import outage
 from kubeflink.objects import DEPLOYMENTS, PODS
 from support.kubernetes import FLINK_LABELS, SmallKubernetes
@@ -36,6 +41,11 @@ KubernetesApplicationClusterEntrypoint down with application status FAILED. Diag
 org.apache.flink.util.concurrent.FutureUtils$RetryException: Could not complete the operation.
 \tat a.B.c(B.java:1)
 """
+
+
+def shutdown(status: str) -> str:
+    """The last line of an application."""
+    return f"2026-01-01 I [] - Shutting X down with application status {status}. Diagnostics null."
 
 
 def heard(text: str) -> LogWitness:
@@ -69,9 +79,7 @@ def test_diagnostics_are_the_cause_where_they_are_given() -> None:
     [("SUCCEEDED", "FINISHED"), ("CANCELED", "CANCELED"), ("UNKNOWN", "UNKNOWN")],
 )
 def test_other_words(status: str, state: str) -> None:
-    line = f"2026-01-01 I [] - Shutting X down with application status {status}. Diagnostics null."
-
-    assert heard(line).state == state
+    assert heard(shutdown(status)).state == state
     assert heard("2026-01-01 I [] - all is well").state is None
 
 
@@ -89,6 +97,24 @@ async def disappear(kubernetes: SmallKubernetes) -> None:
     await kubernetes.until_asked("GET", "/jobs/overview")
     await asyncio.sleep(0.5)
     await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+
+@pytest.mark.parametrize("told", ["CANCELED", None])
+async def test_a_cluster_that_goes_with_its_cancelled_job_and_the_answer(
+    app: ApplicationCluster, kubernetes: SmallKubernetes, told: str | None
+) -> None:
+    await app.flink()
+    kubernetes.behind.places.clear()
+    await log_in(kubernetes, shutdown(told) if told else "")
+    going = asyncio.create_task(app.job(JOB).cancel())
+    await kubernetes.until_asked("GET", "/deployments/demo")
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+    if told is None:
+        with pytest.raises(ClusterNotFoundError, match="has gone away"):
+            await going
+    else:
+        await going
 
 
 async def test_the_last_state_is_kept_when_the_cluster_goes(
