@@ -110,10 +110,13 @@ class LogWitness:
     signal: str | None = None
     diagnostics: list[str] = field(default_factory=list)
     failure: list[str] = field(default_factory=list)
+    savepoint: str | None = None
+    """One that was made although stopping with it failed."""
     _listening: list[str] | None = None
 
     def hear(self, line: str) -> None:
         """Takes in one line. A JobManager that starts anew begins the application anew."""
+        self.savepoint = java_errors.savepoint_path(line) or self.savepoint
         shutdown = _SHUTDOWN.search(line)
         if shutdown is not None:
             if self.status is None:
@@ -133,7 +136,7 @@ class LogWitness:
             self._listening.append(line)
 
     def _forget(self) -> None:
-        self.status = self.signal = None
+        self.status = self.signal = self.savepoint = None
         self.diagnostics, self.failure = [], []
 
     @property
@@ -228,7 +231,8 @@ async def last_words(cluster: FlinkCluster, client: KubeClient) -> AsyncIterator
         assert state is not None
         trace = watch.log.trace if state == "FAILED" else None
         cause = java_errors.root_cause(trace) or None if trace else None
-        return JobOutcome(job_id, name, state, cause=cause, stack_trace=trace)
+        saved = watch.log.savepoint if state == "FAILED" else None
+        return JobOutcome(job_id, name, state, cause=cause, stack_trace=trace, savepoint=saved)
 
     reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
     try:
@@ -406,7 +410,9 @@ class _Watch:
                 hint="Its log and REST API went with it; with the right to read pod logs,"
                 " kubeflink could have told",
             )
-        return JobOutcome(job_id, name, state, job.duration if job else 0, cause, trace)
+        duration = job.duration if job else 0
+        saved = self.log.savepoint if state == "FAILED" else None
+        return JobOutcome(job_id, name, state, duration, cause, trace, savepoint=saved)
 
     def _ended_from_outside(self, job_id: str) -> JobFailedError:
         return JobFailedError(

@@ -50,7 +50,8 @@ FORGOTTEN_SECONDS = 5.0
 class JobOutcome:
     """How a job ended. `duration` is in milliseconds; `cause` is one line, `stack_trace` all.
 
-    `troubles` are what befell its TaskManagers while it was followed.
+    `troubles` are what befell its TaskManagers while it was followed; `savepoint` is one that was
+    made although the job failed when it was to stop with it.
     """
 
     job_id: str
@@ -60,6 +61,7 @@ class JobOutcome:
     cause: str | None = None
     stack_trace: str | None = None
     troubles: tuple[Diagnosis, ...] = ()
+    savepoint: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -88,15 +90,19 @@ class JobOutcome:
             f"{title} ended as {self.state}{told}",
             job_id=self.job_id,
             state=self.state,
+            savepoint=self.savepoint,
             hint=self._hint,
         )
 
     @property
     def _hint(self) -> str | None:
-        """The last trouble of a TaskManager: often the cause of what the job only suffered.
+        """The savepoint to go on from, or the last trouble of a TaskManager: often the cause of
+        what the job only suffered.
 
         Without one, what to do about the cause where it is a known one.
         """
+        if self.savepoint is not None:
+            return f"A savepoint was made; go on from it: {self.savepoint}"
         if self.troubles:
             last = self.troubles[-1]
             return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"

@@ -8,7 +8,8 @@ A savepoint or checkpoint of a job whose tasks have not all begun is refused by 
 are waited for first, within the limit of the whole; nothing has been asked for until then.
 
 A job that fails while it stops may have left a savepoint, of which only the stack trace of that
-failure tells. It goes with the error.
+failure tells. It goes with the error. An application takes its JobManager away with the failed job,
+at times before the failure was told; then the JobManager's log has the path.
 """
 
 from __future__ import annotations
@@ -17,12 +18,19 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kubeflink.cluster import job_progress
 from kubeflink.cluster.clock import Deadline
-from kubeflink.cluster.job_progress import UNREACHABLE, JobProgress, Pauses, tasks_by_state
+from kubeflink.cluster.job_progress import (
+    UNKNOWN,
+    UNREACHABLE,
+    JobProgress,
+    Pauses,
+    tasks_by_state,
+)
 from kubeflink.errors import (
     ClusterNotFoundError,
     JobFailedError,
@@ -135,14 +143,23 @@ async def savepoint_of(
     on_progress: Callable[[JobProgress], None] | None,
 ) -> Savepoint:
     """The savepoint that a request makes; arguments and errors as for `Job.stop`."""
-    result, trigger = await result_of(
-        request,
-        trigger_id=trigger_id,
-        timeout=timeout,
-        wait_for_tasks=wait_for_tasks,
-        on_progress=on_progress,
-    )
-    return Savepoint(result.location or "", request.job.id, trigger)
+    job = request.job
+    async with job.cluster.ends() if request.stops else nullcontext() as last_words:
+        try:
+            result, trigger = await result_of(
+                request,
+                trigger_id=trigger_id,
+                timeout=timeout,
+                wait_for_tasks=wait_for_tasks,
+                on_progress=on_progress,
+            )
+        except ClusterNotFoundError as gone:
+            end = None if last_words is None else await last_words(job.id, "")
+            if end is None or end.savepoint is None:
+                raise
+            cause = end.cause or gone.message
+            raise _failure(request, cause, state=end.state, savepoint=end.savepoint) from gone
+    return Savepoint(result.location or "", job.id, trigger)
 
 
 async def result_of(
@@ -188,14 +205,22 @@ async def result_of(
 
 async def _failed(request: Request, trace: str) -> JobFailedError:
     """The error for a request that failed, with the savepoint that was made all the same."""
-    job = request.job
-    saved = java_errors.savepoint_path(trace)
+    try:
+        state = await request.job.state()
+    except (ClusterNotFoundError, NotFoundError, RestStatusError):  # it went with its job
+        state = UNKNOWN
+    cause, saved = java_errors.root_cause(trace), java_errors.savepoint_path(trace)
+    return _failure(request, cause, state=state, savepoint=saved)
+
+
+def _failure(request: Request, cause: str, *, state: str, savepoint: str | None) -> JobFailedError:
+    told = f"The savepoint was made all the same; go on from it: {savepoint}"
     return JobFailedError(
-        f"{request.what} of job {job.id} failed: {java_errors.root_cause(trace)}",
-        job_id=job.id,
-        state=await job.state(),
-        savepoint=saved,
-        hint=f"The savepoint was made all the same; go on from it: {saved}" if saved else None,
+        f"{request.what} of job {request.job.id} failed: {cause}",
+        job_id=request.job.id,
+        state=state,
+        savepoint=savepoint,
+        hint=told if savepoint else None,
     )
 
 

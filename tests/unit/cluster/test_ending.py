@@ -117,6 +117,55 @@ async def test_a_cluster_that_goes_with_its_cancelled_job_and_the_answer(
         await going
 
 
+SAVED = """\
+2026-01-01 00:00:00 WARN  o.a.f.r.s.s.S [] - Inconsistent execution state after stopping with \
+savepoint. At least one execution is still in one of the following states: FAILED.
+org.apache.flink.runtime.scheduler.stopwithsavepoint.StopWithSavepointStoppingException: A \
+savepoint has been created at: s3://bucket/sp-7, but the corresponding job words failed during \
+stopping.
+\tat a.B.c(B.java:1)
+"""
+
+
+@pytest.mark.parametrize("when", ["before its answer", "after its answer"])
+async def test_a_savepoint_is_told_although_the_cluster_went_with_its_failed_job(
+    app: ApplicationCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer, when: str
+) -> None:
+    trigger = "b" * 32
+    status = f"/jobs/{JOB}/savepoints/{trigger}"
+    trace = SAVED.partition("\n")[2]
+    operation = {"failure-cause": {"class": "x.Y", "stack-trace": trace}}
+    answers = {"before its answer": "IN_PROGRESS", "after its answer": "COMPLETED"}
+    answer = {"status": {"id": answers[when]}, "operation": operation}
+    flink_rest.on("GET", status, Answer(200, answer, delay=0.5))
+    await app.flink()
+    await log_in(kubernetes, SAVED, shutdown("FAILED"))
+    stopping = asyncio.create_task(app.job(JOB).stop(trigger_id=trigger))
+    while not flink_rest.requests("GET", status):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    kubernetes.behind.places.clear()
+    await kubernetes.client.delete(DEPLOYMENTS, "demo")
+
+    with pytest.raises(JobFailedError, match=r"go on from it: s3://bucket/sp-7") as caught:
+        await stopping
+    assert caught.value.savepoint == "s3://bucket/sp-7"
+
+
+async def test_who_follows_an_application_that_failed_when_stopped_is_told_of_its_savepoint(
+    app: ApplicationCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("GET", "/jobs/overview", jobs("RUNNING"))
+    await log_in(kubernetes, SAVED, shutdown("FAILED"))
+    going = asyncio.create_task(disappear(kubernetes))
+
+    outcome = await app.wait(timeout=60, check=False)
+
+    await going
+    assert (outcome.state, outcome.savepoint) == ("FAILED", "s3://bucket/sp-7")
+    with pytest.raises(JobFailedError, match=r"go on from it: s3://bucket/sp-7"):
+        outcome.check()
+
+
 async def test_the_last_state_is_kept_when_the_cluster_goes(
     app: ApplicationCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer
 ) -> None:
