@@ -6,7 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,10 @@ from kubeflink.config import Configuration
 from kubeflink.errors import KubeflinkError
 from kubeflink.spec import Program, application_configuration
 from support.clusters import configuration
+from support.extras import object_store_python
+from support.left_out import left_out
 from support.object_store import KEY, SECRET, ObjectStore, object_store
+from support.useless_store import UselessStore, refusal, upload, useless_store
 
 ENABLED = "kubernetes.artifacts.local-upload-enabled"
 TARGET = "kubernetes.artifacts.local-upload-target"
@@ -215,3 +218,82 @@ def test_memory_does_not_depend_on_the_size_of_a_file(
     assert int(done.stdout) < 48 * 1024  # KiB between the third part and the last
     assert done.stderr == ""
     assert store.keys(bucket) == ["my job.jar"]
+
+
+# --- the other stores --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def libraries() -> Path:
+    with left_out("object stores other than S3 are left out"):
+        return object_store_python()
+
+
+KINDS: dict[str, tuple[str, Callable[[UselessStore], dict[str, str]]]] = {
+    "gs": (
+        "gs://bucket/jars",
+        lambda store: {"fs.gs.auth.type": "UNAUTHENTICATED", "gs.storage.root.url": store.url},
+    ),
+    "azure": ("abfss://jars@acc.dfs.core.windows.net/jars", lambda _: {}),
+    "oss": (
+        "oss://bucket/jars",
+        lambda store: {
+            "fs.oss.endpoint": store.url,
+            "fs.oss.accessKeyId": "key",
+            "fs.oss.accessKeySecret": "secret",
+        },
+    ),
+}
+
+
+def environment(store: UselessStore) -> dict[str, str]:
+    """By which Azure's library finds the store: the configuration knows accounts only."""
+    words = "DefaultEndpointsProtocol=http;AccountName=acc;AccountKey=a2V5a2V5"
+    return {"AZURE_STORAGE_CONNECTION_STRING": f"{words};BlobEndpoint={store.url}/acc;"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_store_that_says_nothing_is_given_up(
+    libraries: Path, tmp_path: Path, kind: str
+) -> None:
+    jar = jar_of(tmp_path, 1024)
+    target, options_of = KINDS[kind]
+    with useless_store() as store:
+        told = upload(
+            *(jar, target, options_of(store)),
+            seconds=1.0,
+            python=libraries,
+            environment=environment(store),
+        )
+
+    assert "the store has not answered for 1 s" in told
+    assert "does a firewall or a proxy stand in between?" in told
+    assert len(told.splitlines()) == 2
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["looked for", "written at once"])
+def test_google_is_asked_for_nothing_but_the_object(
+    libraries: Path, tmp_path: Path, overwrite: bool
+) -> None:
+    """Without an account, an upload took a minute for what kind of bucket it is."""
+    jar = jar_of(tmp_path, 1024)
+    words = "Anonymous caller does not have storage.objects.create access"
+    target, options_of = KINDS["gs"]
+    with useless_store(
+        refusal(401, f'{{"error": {{"code": 401, "message": "{words}"}}}}')
+    ) as store:
+        options = options_of(store)
+        told = upload(jar, target, options, seconds=60.0, overwrite=overwrite, python=libraries)
+
+    assert words in told
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in told
+    assert store.begun
+    assert all(first.startswith((b"GET /storage", b"POST /upload")) for first in store.begun)
+
+
+def test_a_library_that_cannot_begin_is_told_in_two_lines(libraries: Path, tmp_path: Path) -> None:
+    told = upload(jar_of(tmp_path, 1024), "abfs://jars/here", {}, seconds=60.0, python=libraries)
+
+    first, second = told.splitlines()
+    assert first.startswith("abfs://jars/here cannot be written from here: ")
+    assert "AZURE_STORAGE_ACCOUNT_KEY" in second

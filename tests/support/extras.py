@@ -77,7 +77,28 @@ def pyflink_python(version: str) -> Path:
         _run(*install, *(each for each in needed if not left_out.match(each)))
         _link_jars(flink_jars(version), packages / "pyflink")
 
-    home = once(f"pyflink-{version}-complete", make)
+    return _with_kubeflink(once(f"pyflink-{version}-complete", make))
+
+
+def object_store_python() -> Path:
+    """An interpreter with the libraries for Google's, Azure's and Alibaba's stores, and kubeflink.
+
+    They bring much along that nothing else needs. kubeflink is the one under test.
+    """
+
+    def make(fresh: Path) -> None:
+        _run(sys.executable, "-m", "venv", str(fresh))
+        pip = (sys.executable, "-m", "pip", "--python", str(fresh / "bin" / "python"))
+        extras = re.compile(r".*; *extra == '(gs|azure|oss)'")
+        needed = importlib.metadata.requires("kubeflink") or []
+        wanted = [each for each in needed if "extra ==" not in each or extras.match(each)]
+        _run(*pip, "install", "--quiet", *(each.partition(";")[0] for each in wanted))
+
+    return _with_kubeflink(once("object-store-libraries", make))
+
+
+def _with_kubeflink(home: Path) -> Path:
+    """The interpreter of an environment, in which kubeflink is the one under test."""
     (packages,) = home.glob("lib/python*/site-packages")
     (packages / "kubeflink.pth").write_text(
         f"{Path(kubeflink.__file__).parents[1]}\n", encoding="utf-8"

@@ -10,6 +10,11 @@ The copies' names are known before anything is sent. So first it is planned, and
 refused; the upload comes when nothing else speaks against the deployment. It goes on in a thread,
 piece by piece: memory does not depend on a file's size, and a cancellation takes back what was sent
 of a file. Whoever looks at the target sees whole files only.
+
+The libraries of the stores repeat what got no answer, each in its own way, and some of them for
+tens of minutes. So the time without progress is limited here, for all of them alike. A thread
+cannot be ended: one that is given up sends nothing more as soon as its library comes back, takes
+back what it sent, and does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -41,6 +46,12 @@ PIECE: Final = 8 * 1024 * 1024
 """Bytes that are read and sent at once: S3 takes parts from 5 MiB on, and ten thousand of them."""
 
 _MOST_PIECES: Final = 9_000
+
+ANSWER_SECONDS: Final = 60.0
+"""How long a store may take to answer before anything of a file is sent."""
+
+PIECE_SECONDS: Final = 300.0
+"""The same for each 8 MiB that are sent, so for a line of 28 KB/s, and for the end of a file."""
 
 _LOCAL: Final = "local"
 
@@ -76,11 +87,11 @@ class Artifacts:
         """Copies the files, one after the other.
 
         One that is there already is kept unless `local-upload-overwrite` is set. Raises
-        KubeflinkError with the reason. After an error, or cancellation, no part of a file is left;
-        those that were complete stay.
+        KubeflinkError with the reason. After an error, or cancellation, no part of a file is left,
+        unless the store had ceased to answer; those that were complete stay.
         """
         for each in self.uploads:
-            await _in_thread(each, self.configuration, on_upload)
+            await _Copying(each, self.configuration, on_upload).run()
 
 
 def planned(configuration: Configuration) -> Artifacts:
@@ -152,28 +163,75 @@ def _directory(configuration: Configuration) -> str:
 # -- copying ----------------------------------------------------------------------------------
 
 
-async def _in_thread(
-    upload: Upload, configuration: Configuration, on_upload: OnUpload | None
-) -> None:
-    """Copies in a thread, which has ended and cleaned up when this returns or raises."""
-    loop = asyncio.get_running_loop()
-    stop = threading.Event()
-    name = upload.source.name
+class _Copying:
+    """A copy that goes on in a thread, which has ended and cleaned up when `run` has ended.
 
-    def tell(done: int, total: int) -> None:
-        if stop.is_set():
+    The exception is a thread in which nothing goes on: it is left alone when its time is over.
+    """
+
+    def __init__(
+        self, upload: Upload, configuration: Configuration, on_upload: OnUpload | None
+    ) -> None:
+        self._upload = upload
+        self._configuration = configuration
+        self._on_upload = on_upload
+        self._loop = asyncio.get_running_loop()
+        self._work: asyncio.Future[None] = self._loop.create_future()
+        self._stop = threading.Event()
+        self._allow(ANSWER_SECONDS)
+
+    async def run(self) -> None:
+        """Copies. Raises KubeflinkError."""
+        self._work.add_done_callback(lambda done: done.exception())  # perhaps nobody else looks
+        name = f"upload of {self._upload.source.name}"
+        threading.Thread(target=self._copy, name=name, daemon=True).start()
+        try:
+            has_ended = await self._has_ended()
+        except asyncio.CancelledError:
+            self._stop.set()
+            await self._has_ended()
+            raise
+        if not has_ended:
+            self._stop.set()
+            raise _silent(self._upload, self._allowed)
+        self._work.result()
+
+    async def _has_ended(self) -> bool:
+        """Waits for the end of the thread, or of its time."""
+        while not self._work.done() and (left := self._deadline - self._loop.time()) > 0.0:
+            await asyncio.wait({self._work}, timeout=left)
+        return self._work.done()
+
+    def _allow(self, seconds: float) -> None:
+        self._allowed = seconds
+        self._deadline = self._loop.time() + seconds
+
+    def _went_on(self, done: int, total: int) -> None:
+        self._allow(PIECE_SECONDS * _piece_size(total) / PIECE)
+        if self._on_upload is not None and not self._stop.is_set():
+            self._on_upload(self._upload.source.name, done, total)
+
+    def _end(self, error: BaseException | None) -> None:
+        if error is None:
+            self._work.set_result(None)
+        else:
+            self._work.set_exception(error)
+
+    # In the thread
+
+    def _copy(self) -> None:
+        error: BaseException | None = None
+        try:
+            _copy(self._upload, self._configuration, self._tell)
+        except BaseException as raised:  # noqa: BLE001 - it is raised where it is waited for
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._end, error)
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._stop.is_set():
             raise _StoppedError
-        if on_upload is not None:
-            loop.call_soon_threadsafe(on_upload, name, done, total)
-
-    work = asyncio.ensure_future(asyncio.to_thread(_copy, upload, configuration, tell))
-    try:
-        await asyncio.shield(work)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait({work})
-        work.exception()  # which nobody else looks at
-        raise
+        self._loop.call_soon_threadsafe(self._went_on, done, total)
 
 
 _Tell: TypeAlias = Callable[[int, int], None]
@@ -241,8 +299,7 @@ def _write_and_rename(source: Path, target: Target, path: str, tell: _Tell) -> N
 
 def _write(source: Path, files: FileSystem, path: str, tell: _Tell) -> None:
     """Write one object piece by piece; what was sent of it is given up after an error."""
-    # Google takes multiples of 256 KiB only.
-    size = PIECE * (source.stat().st_size // (PIECE * _MOST_PIECES) + 1)
+    size = _piece_size(source.stat().st_size)
     file = files.open(path, "wb", block_size=size)
     try:
         for piece in _pieces(source, size, tell):
@@ -269,6 +326,11 @@ def _pieces(source: Path, size: int, tell: _Tell) -> Iterator[bytes]:
             tell(done, total)
 
 
+def _piece_size(total: int) -> int:
+    """Bytes of a piece of a file. Google takes multiples of 256 KiB only."""
+    return PIECE * (total // (PIECE * _MOST_PIECES) + 1)
+
+
 def _unfinished(name: str) -> str:
     return f".{name}.{secrets.token_hex(4)}.upload"
 
@@ -281,4 +343,15 @@ def _failed(upload: Upload, reason: str, hint: str | None = None) -> KubeflinkEr
     return KubeflinkError(
         f"{upload.source} cannot be uploaded to {upload.uri.removeprefix('file:')}: {reason}",
         hint=hint,
+    )
+
+
+def _silent(upload: Upload, seconds: float) -> KubeflinkError:
+    if object_stores.is_object_store(upload.directory):
+        reason = f"the store has not answered for {seconds:g} s"
+        return _failed(upload, reason, object_stores.way_hint(upload.directory))
+    return _failed(
+        upload,
+        f"nothing could be written for {seconds:g} s",
+        "Is what is mounted there still connected?",
     )

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -45,11 +47,15 @@ class Target:
     """Whether an object is seen only when it is complete."""
     account: str
     """How an account is named, for a hint."""
+    way: str
+    """How the store itself is named, for a hint."""
     secrets: tuple[str, ...] = ()
     """What no message may show."""
 
     def reason(self, error: Exception) -> str:
         """What a library's error says, in one line and without secrets."""
+        if _is_silence(error):
+            return "the store gave no answer in time"
         text = " ".join(str(error).split()) or type(error).__name__
         if isinstance(error, OSError) and error.errno is not None and error.strerror:
             text = error.strerror
@@ -58,9 +64,11 @@ class Target:
         return text
 
     def hint(self, error: Exception) -> str | None:
-        """The way out where an error is about who asks."""
-        text = f"{type(error).__name__} {error}".lower()
-        if isinstance(error, PermissionError) or "credential" in text or "access key" in text:
+        """The way out where an error is about who asks, or about the way to the store."""
+        if _is_silence(error):
+            return _way_hint(self.way)
+        is_refused = isinstance(error, PermissionError)
+        if is_refused or _ABOUT_ACCOUNTS.search(f"{type(error).__name__} {error}"):
             return self.account
         return None
 
@@ -69,6 +77,16 @@ class Target:
         session = getattr(self.files, "_s3", None)
         if session is not None:
             self.files.close_session(self.files.loop, session)
+
+
+_ABOUT_ACCOUNTS: Final = re.compile(
+    r"credential|access key|forbidden|unauthorized|anonymous caller|\b40[13]\b", re.IGNORECASE
+)
+
+
+def _is_silence(error: Exception) -> bool:
+    """Whether a library gave up waiting; each has an error of its own for that."""
+    return isinstance(error, TimeoutError) or "timeout" in type(error).__name__.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +98,12 @@ class _Store:
     extra: str
     is_atomic: bool
     account: str
+    way: str
+    """By what the store is named."""
     arguments: Callable[[Configuration, str], dict[str, Any]]
     """Given the configuration and the target's authority (`bucket`, `container@account.host`)."""
+    opening: str | None = None
+    """What the implementation needs here before anything is sent, if it is not an account."""
 
 
 def is_object_store(uri: str) -> bool:
@@ -92,6 +114,15 @@ def is_object_store(uri: str) -> bool:
 def schemes() -> str:
     """The schemes, for messages."""
     return ", ".join(f"{scheme}://" for scheme in _STORES)
+
+
+def way_hint(uri: str) -> str:
+    """What to look at where the store of a URI does not answer."""
+    return _way_hint(_STORES[urlsplit(uri).scheme.lower()].way)
+
+
+def _way_hint(way: str) -> str:
+    return f"Is {way} right, and does a firewall or a proxy stand in between?"
 
 
 def checked(uri: str) -> str:
@@ -119,20 +150,52 @@ def arguments(uri: str, configuration: Configuration) -> dict[str, Any]:
 
 
 def open_target(uri: str, configuration: Configuration) -> Target:
-    """The directory that a URI names; nothing is sent.
+    """The directory that a URI names; at most an account is looked for.
 
-    Raises ConfigurationError if the library for it is not installed, or the URI is incomplete.
+    Raises ConfigurationError if the library for it is not installed or finds no way to begin, or
+    the URI is incomplete.
     """
     parts = urlsplit(checked(uri))
     store = _STORES[parts.scheme.lower()]
     # Without any handler Python itself prints their warnings, of which none is for the user.
     logging.getLogger(store.package).addHandler(logging.NullHandler())
-    files = importlib.import_module("fsspec").filesystem(
-        store.protocol, skip_instance_cache=True, **arguments(uri, configuration)
-    )
+    given = arguments(uri, configuration)
+    _check_key_file(store, given)
+    try:
+        files = _implementation(store)(skip_instance_cache=True, **given)
+    except Exception as error:  # each library has a tree of errors of its own
+        told = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise ConfigurationError(
+            f"{uri} cannot be written from here: {told}", hint=store.opening or store.account
+        ) from error
     container = "" if store.protocol == "hdfs" else parts.netloc.rpartition("@")[0] or parts.netloc
     directory = f"{container}{parts.path}"
-    return Target(uri, directory, files, store.is_atomic, store.account, _secrets(configuration))
+    return Target(
+        uri, directory, files, store.is_atomic, store.account, store.way, _secrets(configuration)
+    )
+
+
+def _check_key_file(store: _Store, given: Mapping[str, Any]) -> None:
+    """The library takes a path that leads nowhere for a token, and sends it."""
+    token = given.get("token")
+    if store is _GS and token not in (None, "anon") and not Path(token).is_file():
+        raise ConfigurationError(
+            f"the key file {token} is not on this machine",
+            hint=f"gs.{_GS_KEY_FILE} counts for the upload too: put the file there",
+        )
+
+
+def _implementation(store: _Store) -> Callable[..., FileSystem]:
+    if store is _GS:
+        # What the library registers asks, by another protocol and for up to a minute for each file,
+        # what kind of bucket it is. An endpoint of one's own does not know that, and nobody may ask
+        # it without an account. Flink's plug-in writes as this class does.
+        module: Any = importlib.import_module("gcsfs.core")
+        implementation: Callable[..., FileSystem] = module.GCSFileSystem
+    else:
+        module = importlib.import_module("fsspec")
+        implementation = module.get_filesystem_class(store.protocol)
+    return implementation
 
 
 def _secrets(configuration: Configuration) -> tuple[str, ...]:
@@ -260,6 +323,7 @@ _S3: Final = _Store(
     is_atomic=True,
     account="The account is s3.access-key and s3.secret-key of the configuration, or"
     " AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what else the AWS libraries find",
+    way="the address in s3.endpoint (by default Amazon's own)",
     arguments=_s3_arguments,
 )
 _GS: Final = _Store(
@@ -269,6 +333,7 @@ _GS: Final = _Store(
     is_atomic=True,
     account="The account is the file gs.auth.service.account.json.keyfile of the configuration, or"
     " GOOGLE_APPLICATION_CREDENTIALS",
+    way="the address in gs.storage.root.url (by default Google's own)",
     arguments=_gs_arguments,
 )
 _AZURE: Final = _Store(
@@ -278,6 +343,7 @@ _AZURE: Final = _Store(
     is_atomic=True,
     account="The key is fs.azure.account.key.ACCOUNT.dfs.core.windows.net of the configuration, or"
     " AZURE_STORAGE_ACCOUNT_KEY",
+    way="the account in the target",
     arguments=_azure_arguments,
 )
 _OSS: Final = _Store(
@@ -286,6 +352,7 @@ _OSS: Final = _Store(
     extra="oss",
     is_atomic=False,
     account="The account is fs.oss.accessKeyId and fs.oss.accessKeySecret of the configuration",
+    way="the address in fs.oss.endpoint",
     arguments=_oss_arguments,
 )
 _HDFS: Final = _Store(
@@ -294,6 +361,9 @@ _HDFS: Final = _Store(
     extra="hdfs",
     is_atomic=False,
     account="The user is that of this machine, or the one in hdfs://USER@HOST:PORT",
+    way="the host in the target",
+    opening="Hadoop's own client is needed here: set JAVA_HOME, HADOOP_HOME and CLASSPATH (what"
+    " `hadoop classpath --glob` prints)",
     arguments=_hdfs_arguments,
 )
 

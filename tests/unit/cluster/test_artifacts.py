@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -117,3 +121,43 @@ async def test_a_file_that_is_missing(tmp_path: Path) -> None:
 
     with pytest.raises(KubeflinkError, match=r"no\.jar cannot be uploaded"):
         await artifacts.planned(given).upload()
+
+
+# --- what does not go on -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file that nobody can read to its end; the threads that tried have ended afterwards."""
+    monkeypatch.setattr(artifacts, "ANSWER_SECONDS", 0.2)
+    file = tmp_path / "stuck.jar"
+    os.mkfifo(file)
+    yield file
+    (thread,) = [each for each in threading.enumerate() if each.name == "upload of stuck.jar"]
+    with contextlib.suppress(BrokenPipeError):  # it lets go as soon as it can be opened
+        file.write_bytes(b"late")
+    thread.join(60.0)
+    assert not thread.is_alive()
+    assert not list(tmp_path.joinpath("up").iterdir())
+
+
+async def test_an_upload_that_does_not_go_on_is_given_up(stuck: Path, tmp_path: Path) -> None:
+    given = application(stuck, **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
+
+    with pytest.raises(KubeflinkError, match=r"stuck\.jar cannot be uploaded") as given_up:
+        await artifacts.planned(given).upload()
+
+    assert "nothing could be written for 0.2 s" in given_up.value.message
+    assert given_up.value.hint == "Is what is mounted there still connected?"
+
+
+async def test_a_cancellation_does_not_wait_for_what_does_not_go_on(
+    stuck: Path, tmp_path: Path
+) -> None:
+    given = application(stuck, **{ENABLED: True, TARGET: f"file://{tmp_path}/up"})
+    upload = asyncio.create_task(artifacts.planned(given).upload())
+    await asyncio.sleep(0)
+    upload.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await upload

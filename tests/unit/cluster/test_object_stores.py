@@ -12,6 +12,7 @@ from kubeflink.config import Configuration
 from kubeflink.errors import ConfigurationError
 from kubeflink.spec import Program, application_configuration
 from support.clusters import configuration
+from support.useless_store import upload, useless_store
 
 HADOOP = "org.apache.hadoop.fs.s3a"
 
@@ -145,3 +146,55 @@ def test_other_stores(uri: str, values: dict[str, object], expected: dict[str, o
     found = arguments(uri, **values)
 
     assert {key: found.get(key) for key in expected} == expected
+
+
+@pytest.mark.parametrize("overwrite", [False, True], ids=["looked for", "written at once"])
+def test_a_store_that_says_nothing_is_given_up(tmp_path: Path, overwrite: bool) -> None:
+    jar = tmp_path / "job.jar"
+    jar.write_bytes(b"the jar")
+    with useless_store() as store:
+        account = {"s3.endpoint": store.url, "s3.access-key": "key", "s3.secret-key": "secret"}
+        told = upload(jar, "s3://bucket/jars", account, seconds=1.0, overwrite=overwrite)
+
+    assert told.splitlines() == [
+        f"{jar} cannot be uploaded to s3://bucket/jars/job.jar: the store has not answered for 1 s",
+        "Is the address in s3.endpoint (by default Amazon's own) right, and does a firewall or a"
+        " proxy stand in between?",
+    ]
+
+
+class ReadTimeoutError(Exception):
+    """As the libraries of some stores have one."""
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "hint"),
+    [
+        (TimeoutError(), "the store gave no answer in time", "s3.endpoint"),
+        (ReadTimeoutError("pool"), "the store gave no answer in time", "s3.endpoint"),
+        (PermissionError("Access Denied"), "Access Denied", "s3.access-key"),
+        (OSError(5, "(401) when calling: Unauthorized"), "(401) when calling", "s3.access-key"),
+        (OSError("Forbidden: b/o\nAnonymous caller"), "Forbidden: b/o Anonymous", "s3.access-key"),
+        (OSError("{'status': 403, 'details': {}}"), "{'status': 403", "s3.access-key"),
+        (ValueError("the secret is 's3cr3t'"), "the secret is '***'", None),
+        (KeyError(), "KeyError", None),
+    ],
+)
+def test_what_the_error_of_a_library_comes_to(
+    error: Exception, reason: str, hint: str | None
+) -> None:
+    options = configuration({"s3.secret-key": "s3cr3t", "s3.access-key": "k"})
+    target = object_stores.open_target("s3://bucket/jars", options)
+
+    assert target.reason(error).startswith(reason)
+    assert (target.hint(error) is None) if hint is None else (hint in str(target.hint(error)))
+
+
+def test_a_key_file_that_is_not_here_is_not_sent_as_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_stores, "find_spec", lambda _: object())
+    options = configuration({"gs.auth.service.account.json.keyfile": tmp_path / "key.json"})
+
+    with pytest.raises(ConfigurationError, match=r"key\.json is not on this machine"):
+        object_stores.open_target("gs://bucket/jars", options)
