@@ -25,7 +25,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +36,7 @@ from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.job import JobOutcome
 from kubeflink.cluster.job_progress import UNKNOWN, JobProgress
+from kubeflink.cluster.log_witness import STATES, LogWitness
 from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ClusterFailedError,
@@ -61,26 +61,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SHUTDOWN: Final = re.compile(
-    r"Shutting \S+ down with application status (?P<status>[A-Z]+)\. Diagnostics (?P<told>.*)$"
-)
-_START: Final = re.compile(r"\] -  Starting \w+ApplicationClusterEntrypoint ")
-_SIGNAL: Final = re.compile(r"\] - RECEIVED SIGNAL \d+: (?P<name>SIG\w+)")
-_LOG_LINE: Final = re.compile(r"^\d{4}-\d\d-\d\d|^\[?\d\d:\d\d")
-_APPLICATION_FAILURE: Final = re.compile(
-    r"^(?:java\.util\.concurrent\.CompletionException: )?org\.apache\.flink\."
-    r"(?:client\.deployment\.application\.Application\w*Exception"
-    r"|client\.program\.ProgramInvocationException"
-    r"|runtime\.client\.JobExecutionException)"
-)
-
 _LEAVING_WORKER: Final = "The TaskExecutor is shutting down"
 """What a TaskManager says to its jobs when it is ended in an orderly way, as by a deletion."""
 
 _JOB_FAILURE: Final = "JobExecutionException"
 """In the chain of a program's failure, if that is only what became of a job."""
-
-_STATES: Final = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED", "CANCELED": "CANCELED"}
 
 SECONDS_OF_REST = 15.0
 """How long all jobs have to have ended for a cluster that stays to count as over."""
@@ -91,66 +76,8 @@ SECONDS_OF_AN_ANSWER = 4.0
 LAST_LINES_SECONDS = 5.0
 """How long the last lines of a log are waited for when the cluster has gone."""
 
-TRACE_LINES = 400
-"""Lines of a stack trace that are kept."""
-
 _PAUSE = 0.3
 _LONGEST_PAUSE = 1.0
-
-
-@dataclass(slots=True)
-class LogWitness:
-    """Reads the JobManager's log for the word about the application, and for why it failed.
-
-    Of the many stack traces in a log only those of the application itself are kept: a JobManager
-    that goes away complains about much that is of no consequence.
-    """
-
-    status: str | None = None
-    signal: str | None = None
-    diagnostics: list[str] = field(default_factory=list)
-    failure: list[str] = field(default_factory=list)
-    savepoint: str | None = None
-    """One that was made although stopping with it failed."""
-    _listening: list[str] | None = None
-
-    def hear(self, line: str) -> None:
-        """Takes in one line. A JobManager that starts anew begins the application anew."""
-        self.savepoint = java_errors.savepoint_path(line) or self.savepoint
-        shutdown = _SHUTDOWN.search(line)
-        if shutdown is not None:
-            if self.status is None:
-                self.status = shutdown["status"]
-                self._listening = self.diagnostics = [shutdown["told"]]
-        elif _APPLICATION_FAILURE.match(line):
-            self._listening = None
-            if not self.failure:  # the first is the cause of the others
-                self._listening = self.failure = [line]
-        elif _LOG_LINE.match(line):
-            self._listening = None
-            if _START.search(line):
-                self._forget()
-            elif self.status is None and (signal := _SIGNAL.search(line)):
-                self.signal = signal["name"]
-        elif self._listening is not None and len(self._listening) < TRACE_LINES:
-            self._listening.append(line)
-
-    def _forget(self) -> None:
-        self.status = self.signal = self.savepoint = None
-        self.diagnostics, self.failure = [], []
-
-    @property
-    def state(self) -> str | None:
-        """The state of the application in the words of jobs; None if nothing was said of it."""
-        return None if self.status is None else _STATES.get(self.status, UNKNOWN)
-
-    @property
-    def trace(self) -> str | None:
-        """The stack trace that explains the failure."""
-        told = "\n".join(self.diagnostics).strip()
-        if told.rstrip(".") not in ("", "null"):
-            return told
-        return "\n".join(self.failure) or None
 
 
 @dataclass(slots=True)
@@ -208,7 +135,7 @@ class RestWitness:
         Given the application's `state`, one that ended like that, if there is any.
         """
         ordered = sorted(self.jobs.values(), key=lambda job: job.start_time)
-        if state in _STATES.values() and (alike := [job for job in ordered if job.state == state]):
+        if state in STATES.values() and (alike := [job for job in ordered if job.state == state]):
             ordered = alike
         failed = [job for job in ordered if job.state == "FAILED"]
         if failed:
@@ -229,7 +156,7 @@ async def last_words(cluster: FlinkCluster, client: KubeClient) -> AsyncIterator
         if state in (None, UNKNOWN):
             return None
         assert state is not None
-        trace = watch.log.trace if state == "FAILED" else None
+        trace = watch.trace_of(job_id) if state == "FAILED" else None
         cause = java_errors.root_cause(trace) or None if trace else None
         saved = watch.log.savepoint if state == "FAILED" else None
         return JobOutcome(job_id, name, state, cause=cause, stack_trace=trace, savepoint=saved)
@@ -395,7 +322,7 @@ class _Watch:
         if state is None and job is not None and job.is_terminal:
             state = job.state
         job_id, name = (job.id, job.name) if job else ("", self.cluster.name)
-        trace = self._trace(job_id) if state == "FAILED" else None
+        trace = self.trace_of(job_id) if state == "FAILED" else None
         cause = java_errors.root_cause(trace) or None if trace else None
         is_ended_by_it = self.is_deleted and _LEAVING_WORKER in (cause or "")
         if self.log.signal is not None or is_ended_by_it:
@@ -422,9 +349,10 @@ class _Watch:
             hint="A savepoint or a retained checkpoint is where it can go on from",
         )
 
-    def _trace(self, job_id: str) -> str | None:
+    def trace_of(self, job_id: str) -> str | None:
         """The stack trace that tells why it failed: the program's own, or that of its job."""
-        of_program, of_job = self.log.trace, self.rest.traces.get(job_id)
+        of_program = self.log.trace
+        of_job = self.rest.traces.get(job_id) or self.log.trace_of(job_id)
         if of_program and of_job and _JOB_FAILURE not in of_program and self.log.failure:
             return of_program
         return of_job or of_program

@@ -10,7 +10,7 @@ import pytest
 
 from kubeflink.cluster import diagnosis
 from kubeflink.cluster.application import ApplicationCluster
-from kubeflink.cluster.ending import LogWitness
+from kubeflink.cluster.log_witness import LogWitness
 from kubeflink.errors import (
     ClusterFailedError,
     ClusterNotFoundError,
@@ -115,6 +115,41 @@ async def test_a_cluster_that_goes_with_its_cancelled_job_and_the_answer(
             await going
     else:
         await going
+
+
+# As Flink 2.3.0 wrote it for a job that failed; without the lines between the stack traces' ends.
+FAILED_JOB = f"""\
+2026-12-01 08:25:38,249 INFO  o.a.f.r.e.ExecutionGraph [] - Job words ({JOB}) switched from state \
+RUNNING to FAILING.
+org.apache.flink.runtime.JobException: Recovery is suppressed by NoRestartBackoffTimeStrategy
+\tat a.B.c(B.java:1)
+Caused by: java.lang.ArithmeticException: / by zero
+\tat a.B.c(B.java:1)
+2026-12-01 08:25:38,290 INFO  o.a.f.r.d.StandaloneDispatcher [] - Job {JOB} reached terminal state \
+FAILED.
+"""
+FAILED_BY_ITS_JOB = """\
+2026-12-01 08:25:39,812 INFO  o.a.f.c.d.a.PackagedProgramApplication [] - Application FAILED:
+java.util.concurrent.CompletionException: org.apache.flink.client.deployment.application.\
+UnsuccessfulExecutionException: Job Status: FAILED
+\tat a.B.c(B.java:1)
+Caused by: org.apache.flink.runtime.client.JobExecutionException: Job execution failed.
+Caused by: java.lang.ArithmeticException: / by zero
+\t... 1 more
+"""
+
+
+@pytest.mark.parametrize("told", [FAILED_JOB, FAILED_BY_ITS_JOB], ids=["of the job", "of both"])
+async def test_the_log_tells_why_a_job_failed_that_nobody_saw_failing(
+    app: ApplicationCluster, kubernetes: SmallKubernetes, flink_rest: ScriptedServer, told: str
+) -> None:
+    flink_rest.on("GET", "/jobs/overview", jobs("RUNNING"))
+    await log_in(kubernetes, told, shutdown("FAILED"))
+    going = asyncio.create_task(disappear(kubernetes))
+
+    with pytest.raises(JobFailedError, match="FAILED: ArithmeticException: / by zero"):
+        await app.wait(timeout=60)
+    await going
 
 
 SAVED = """\
