@@ -19,6 +19,7 @@ from kubeflink.errors import (
     RestStatusError,
 )
 from kubeflink.local.cluster import EmbeddedCluster
+from kubeflink.rest.client import SavepointFormat
 from support.embedded import JVM_SECONDS, SMALL_SESSION, eventually
 
 pytestmark = [
@@ -99,8 +100,9 @@ async def test_the_same_name_twice(session: SessionCluster, kubernetes: Embedded
     assert (await session.overview()).flink_version
 
 
+@pytest.mark.parametrize("kind", ["CANONICAL", "NATIVE"])
 async def test_stop_with_savepoint_and_start_from_it(
-    session: SessionCluster, tmp_path: Path
+    session: SessionCluster, tmp_path: Path, kind: SavepointFormat
 ) -> None:
     job = await session.submit_sql(ENDLESS)
     await eventually(lambda: is_running(job), "the job running")
@@ -108,8 +110,11 @@ async def test_stop_with_savepoint_and_start_from_it(
         await job.savepoint(directory="/proc/none")
     assert await job.checkpoint() > 0
 
-    savepoint = await job.stop(directory=tmp_path.as_uri())
+    savepoint = await job.stop(directory=tmp_path.as_uri(), format_type=kind)
 
+    made = (await job.checkpoints()).latest.savepoint
+    assert made is not None
+    assert (made.external_path, made.savepoint_format) == (savepoint.location, kind)
     assert (await job.wait(timeout=JVM_SECONDS)).state == "FINISHED"
     assert savepoint.location.startswith("file:")
     again = await session.submit_sql(

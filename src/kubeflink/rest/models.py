@@ -257,6 +257,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
     discarded: bool | None = None
     failure_timestamp: int | None = None
     failure_message: str | None = None
+    savepoint_format: str | None = msgspec.field(name="savepointFormat", default=None)
 
 
 class RestoredCheckpoint(msgspec.Struct, frozen=True):
