@@ -76,6 +76,7 @@ class JobOutcome:
             "state": self.state,
             "duration": f"{self.duration / 1000:.1f} s",
             "cause": self.cause,
+            "savepoint": self.savepoint,
             "TaskManagers": "; ".join(trouble.sentence for trouble in self.troubles),
         }
         return display.card(f"Job {self.name}", facts)
