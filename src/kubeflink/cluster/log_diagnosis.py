@@ -3,6 +3,10 @@
 First the known sentences, each with what they mean in Kubernetes, where the words themselves lead
 astray: "Number of retries has been exhausted" is a missing right to watch pods. Then whatever the
 last exception was, as its root cause.
+
+A log may hold anything, such as one line of a megabyte. So each pattern begins where a word or a
+line does, or with words of its own, and is tried once for each: the time grows with the length of
+the log, not with its square.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ _KNOWN: Final = (
         " kubernetes.jobmanager.node-selector=kubernetes.io/arch:amd64 (and taskmanager)",
     ),
     _known(
-        r'"?(?P<what>[\w./-]+)"? is forbidden: User "(?P<who>[^"]+)" cannot (?P<verb>\w+)'
+        r'(?<![\w./-])(?P<what>[\w./-]+)"? is forbidden: User "(?P<who>[^"]+)" cannot (?P<verb>\w+)'
         r' resource "(?P<resource>[^"]+)"',
         'account "{who}" may not {verb} {resource}',
         _ROLE,
@@ -60,12 +64,12 @@ _KNOWN: Final = (
     ),
     _known(
         # While it starts and ends, its REST server logs the same words, of no consequence.
-        r"(?s)Fatal error occurred.*Number of retries has been exhausted",
+        r"(?s)\A(?>.*?Fatal error occurred).*Number of retries has been exhausted",
         "the JobManager could not watch its pods (Number of retries has been exhausted)",
         _ROLE,
     ),
     _known(
-        r"renew deadline reached|Renew deadline reached|lost leadership.*renew",
+        r"(?m)[rR]enew deadline reached|^(?>.*?lost leadership).*renew",
         "the JobManager lost its leadership: it could not renew its lease in time",
         "Its token may have expired or the API server was slow: Flink 1.18.0 has a known fault here"
         " (use 1.18.1 or newer); see high-availability.kubernetes.leader-election.*",
@@ -92,7 +96,8 @@ _KNOWN: Final = (
         " containerized.taskmanager.env.ENABLE_BUILT_IN_PLUGINS={plugin}-<version>.jar",
     ),
     _known(
-        r"Plugin (?P<plugin>\S+) does not exist|(?P<jar>flink-[\w.-]+\.jar) does not exist",
+        r"Plugin (?P<plugin>\S+) does not exist"
+        r"|(?<![\w.-])(?P<jar>flink-[\w.-]+\.jar) does not exist",
         "a plug-in named in ENABLE_BUILT_IN_PLUGINS is not in the image",
         "Its name must carry the image's exact Flink version; several are separated by ';'",
     ),

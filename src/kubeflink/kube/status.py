@@ -304,6 +304,6 @@ def _chain(error: BaseException) -> Any:
 
 
 def _first_line(text: str) -> str:
-    stripped = re.sub(r"<[^>]*>", " ", text).strip()
+    stripped = re.sub(r"<[^<>]*>", " ", text).strip()
     line = " ".join(stripped.split())
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

@@ -229,3 +229,17 @@ def test_a_cause_begins_anew_when_it_was_gone_or_was_another() -> None:
     assert not course.is_final(40.0)
     assert course.note(Diagnosis("room", "y"), 60.0)
     assert not course.is_final(1e9)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "flink-", "Fatal error occurred ", "lost leadership ", "Plugin x"]
+)
+def test_a_log_with_one_long_line_does_not_take_for_ever(piece: str) -> None:
+    """Where the time grows with the square of its length, it is hours; the limit ends the test."""
+    long = piece * (1_000_000 // len(piece))
+
+    found = explain_log(f"2026 INFO {long}\n2026 ERROR a.b.C [] - it broke\n")
+
+    assert found is not None
+    assert found.sentence == "it broke"
