@@ -52,6 +52,7 @@ def logs_command(
             lines = reading(client, name, tail_lines=tail, component=component)
             async with aclosing(lines) as lines:
                 async for line in lines:
-                    console.out(f"{line.pod}: {line.text}" if with_prefix else line.text)
+                    told = f"{line.pod}: {line.text}" if with_prefix else line.text
+                    console.out_of_log(told)
 
     running.run(read())

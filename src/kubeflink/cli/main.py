@@ -12,6 +12,7 @@ Exit codes: 0; 1 failed; 2 the request itself was wrong; 3 a wait ran out; 4 no 
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,9 @@ FLINK_COMMANDS = (
     "savepoint",
     "checkpoint",
 )
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What a full disk says, in whatever is written: no defect of ours."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,6 +71,11 @@ def _run(words: list[str]) -> int:
         return 130
     except (Interrupted, Terminated) as end:
         return end.exit_code
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        console.failure(console.unwritable(error))
+        return KubeflinkError.exit_code
     except BaseExceptionGroup as group:
         cause = _only_cause(group)
         if cause is None:

@@ -37,7 +37,7 @@ class _Moving:
         told = [self.text] if self.text else []
         if self.outage is not None and self.outage.since is not None:
             told.append(self.outage.sentence)
-        return Text("; ".join(told))
+        return Text(console.visible("; ".join(told)))
 
 
 class _Screen:
@@ -128,7 +128,9 @@ def uploading_files() -> Iterator[Callable[[str, int, int], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    columns = (TextColumn("Uploading {task.description}"), BarColumn(), DownloadColumn())
+    # A name is no markup, whatever is in it.
+    name = TextColumn("Uploading {task.description}", markup=False)
+    columns = (name, BarColumn(), DownloadColumn())
     with Progress(
         *columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True
     ) as bars:
@@ -137,7 +139,7 @@ def uploading_files() -> Iterator[Callable[[str, int, int], None] | None]:
 
         def tell(name: str, sent: int, total: int) -> None:
             if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
+                tasks[name] = bars.add_task(console.visible(name), total=total)
             bars.update(tasks[name], completed=sent, total=total)
 
         try:

@@ -8,6 +8,7 @@ second `Ctrl-C` interrupts the clean-up itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
@@ -47,7 +48,9 @@ class _Lines(logging.Handler):
     """Each record as one line of ours."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        console.say(" ".join(self.format(record).split()))
+        # Nobody who logs counts on an error; that the reader has gone is found by what is said.
+        with contextlib.suppress(BrokenPipeError):
+            console.say(" ".join(self.format(record).split()))
 
 
 def log_to_stderr(verbose: int) -> None:

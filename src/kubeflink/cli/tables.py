@@ -23,7 +23,7 @@ def show(rows: Sequence[Any], columns: Sequence[str], cells: Any, output: str) -
 def document(value: Any, output: str) -> None:
     """Print a value as JSON or YAML."""
     if output == "json":
-        console.out(json.dumps(value, indent=2, ensure_ascii=False))
+        console.out(console.visible_json(json.dumps(value, indent=2, ensure_ascii=False)))
         return
     from kubeflink.config.yaml import dump_kubernetes
 
@@ -32,13 +32,17 @@ def document(value: Any, output: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned lines with the columns' names first, as kubectl prints them."""
-    lines = [list(columns), *map(list, rows)]
+    """Aligned lines with the columns' names first, as kubectl prints them, each row in one."""
+    lines = [list(columns), *([_cell(text) for text in row] for row in rows)]
     widths = [max(len(line[number]) for line in lines) for number in range(len(columns))]
     return [
         "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
+
+
+def _cell(text: str) -> str:
+    return console.visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def plain(value: Any) -> Any:
