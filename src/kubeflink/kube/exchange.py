@@ -22,7 +22,6 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from kubeflink import errors
@@ -176,11 +175,9 @@ class Exchange:
         if told == self._date:
             return  # most answers come within the same second as another one
         self._date = told
-        try:
-            date = parsedate_to_datetime(told)
-        except ValueError:
-            return
-        self._offset = date.timestamp() - self.wall_clock()
+        date = status.moment(told)
+        if date is not None:
+            self._offset = date - self.wall_clock()
 
     def server_time(self, moment: float) -> float:
         """A moment of our clock, in seconds since 1970, by the server's clock."""

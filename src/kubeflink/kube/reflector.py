@@ -43,6 +43,9 @@ T = TypeVar("T")
 CREDENTIAL_ATTEMPTS = 5
 """Refusals of credentials in a row that are taken for a passing matter."""
 
+LONGEST_WISH = 60.0
+"""Seconds for which a server may ask to be left alone; what changes meanwhile is seen later."""
+
 BRIEF = 1.0
 """Seconds: a watch that ends sooner and without an event is answered with a pause."""
 
@@ -221,7 +224,8 @@ class Reflector:
                 logger.info("Watching %s: %s", self._resource.plural, error.message)
                 self.outage = self.outage or Outage(time.monotonic(), error)
         wanted = error.retry_after if isinstance(error, errors.ApiStatusError) else None
-        await asyncio.sleep(self._backoff.pause(at_least=wanted))
+        at_least = None if wanted is None else min(wanted, LONGEST_WISH)
+        await asyncio.sleep(self._backoff.pause(at_least=at_least))
 
     async def _renew_credentials(self, error: errors.KubeflinkError) -> None:
         logger.info("Watching %s: %s", self._resource.plural, error.message)

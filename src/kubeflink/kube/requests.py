@@ -78,15 +78,11 @@ class Requests:
 
     def object(self, response: httpx2.Response, call: Call) -> JsonObject:
         """The object or list in an answer; `ApiUnreachableError` if something else answered."""
-        import msgspec
-
-        try:
-            decoded: JsonObject = msgspec.json.decode(response.content)
-        except msgspec.DecodeError as error:
-            raise status.foreign(call, self.access) from error
-        if not is_object(decoded):
+        found: Any = status.decoded(response.content, call, self.access)
+        if not is_object(found) or found.get("kind") == "Status":
             raise status.foreign(call, self.access)
-        return decoded
+        answer: JsonObject = found
+        return answer
 
     def raw(self, method: str, call: Call, parameters: Mapping[str, Any]) -> Any:
         """A request for a subresource, which lightkube prepares for its own models only."""

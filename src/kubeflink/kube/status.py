@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -96,9 +97,11 @@ def error_of_response(
 
 def status_in(response: httpx2.Response) -> JsonObject | None:
     """The `Status` in a response; None where something else answered."""
+    import msgspec
+
     try:
-        body = response.json()
-    except ValueError:
+        body: Any = msgspec.json.decode(response.content)
+    except (msgspec.DecodeError, RecursionError):
         return None
     return body if isinstance(body, dict) and body.get("kind") == "Status" else None
 
@@ -124,8 +127,9 @@ def error_of(
         kind = errors.ApiStatusError
     status = status or {}
     details = status.get("details")
-    if retry_after is None and isinstance(details, dict) and details.get("retryAfterSeconds"):
-        retry_after = float(details["retryAfterSeconds"])
+    wanted = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    if retry_after is None and isinstance(wanted, int | float) and wanted > 0:
+        retry_after = float(wanted)
     return kind(
         message,
         code=code,
@@ -164,6 +168,16 @@ def _unexplained(
         f"Cannot {call}: {access.server} answered {code}, not as an API server does{said}",
         FOREIGN_HINT,
     )
+
+
+def decoded(text: bytes, call: Call, access: ClusterAccess) -> Any:
+    """The JSON in an answer; `ApiUnreachableError` if it is none, or deeper than can be read."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise foreign(call, access) from error
 
 
 def foreign(call: Call, access: ClusterAccess) -> errors.ApiUnreachableError:
@@ -279,13 +293,19 @@ def retry_after(header: str | None) -> float | None:
     if header is None:
         return None
     header = header.strip()
-    if header.isdigit():
+    if header.isascii() and header.isdigit():
         return float(header)
+    date = moment(header)
+    return None if date is None else max(0.0, date - time.time())
+
+
+def moment(header: str) -> float | None:
+    """The date in a header as seconds since 1970; None for what is none, or of no year of ours."""
     try:
         date = parsedate_to_datetime(header)
-    except ValueError:
+        return date.replace(tzinfo=date.tzinfo or UTC).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
 
 
 def _chain(error: BaseException) -> Any:

@@ -91,15 +91,11 @@ async def lines(
 
 def event(line: bytes, call: Call, access: ClusterAccess) -> WatchEvent:
     """The event in a line of a watch; an ERROR event is raised as the error it tells of."""
-    import msgspec
-
-    try:
-        decoded: Any = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
-        raise status.foreign(call, access) from error
+    decoded = status.decoded(line, call, access)
     found = decoded.get("object") if isinstance(decoded, dict) else None
     if not isinstance(found, dict):
         raise status.foreign(call, access)
     if decoded.get("type") == "ERROR":
-        raise status.error_of(int(found.get("code") or 500), found, call, access)
+        code = found.get("code")
+        raise status.error_of(code if isinstance(code, int) else 500, found, call, access)
     return WatchEvent(str(decoded.get("type")), found)

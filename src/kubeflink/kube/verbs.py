@@ -100,6 +100,8 @@ class ObjectVerbs:
             items += complete if transform is None else map(transform, complete)
             if not metadata.get("continue"):
                 return ObjectList(tuple(items), str(metadata.get("resourceVersion", "")))
+            if metadata["continue"] == parameters.get("continue"):  # it would never end
+                raise status.foreign(call, self.requests.access)
             parameters["continue"] = metadata["continue"]
 
     async def create(

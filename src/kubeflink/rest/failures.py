@@ -199,14 +199,17 @@ def _told(texts: tuple[str, ...], response: httpx2.Response) -> str:
 def _flink_errors(response: httpx2.Response) -> tuple[str, ...]:
     try:
         return msgspec.json.decode(response.content, type=ErrorEnvelope).errors
-    except msgspec.DecodeError:  # a proxy's page, or nothing; the status code has to do
+    except (
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # a proxy's page, or nothing; the status code has to do
         return ()
 
 
 def _kubernetes_status(response: httpx2.Response) -> dict[str, Any] | None:
     try:
         body = msgspec.json.decode(response.content)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     is_status = isinstance(body, dict) and body.get("kind") == "Status"
     return body if is_status else None

@@ -332,7 +332,7 @@ class Transport:
         """The body as `answer`; a RestStatusError if it is something else."""
         try:
             return msgspec.json.decode(response.content, type=answer)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise RestStatusError(
                 f"{what} failed: {self.where} does not answer as Flink's REST API does ({error})",
                 code=response.status_code,

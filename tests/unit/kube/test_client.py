@@ -318,11 +318,47 @@ async def test_a_silent_watch_is_given_up(client: KubeClient, stub: ApiStub) -> 
         await watch(client, timeout_seconds=1, grace=0.2)
 
 
-async def test_a_stream_that_is_no_watch_is_told(client: KubeClient, stub: ApiStub) -> None:
-    stub.watches = [watching(b"<html>log in first</html>")]
+@pytest.mark.parametrize(
+    "body", [b"<html>log in first</html>", pytest.param(b'{"a":' * 100_000 + b"\n", id="deep")]
+)
+async def test_a_stream_that_is_no_watch_is_told(
+    client: KubeClient, stub: ApiStub, body: bytes
+) -> None:
+    stub.watches = [watching(body)]
 
     with pytest.raises(errors.ApiUnreachableError, match="not from an API server"):
         await watch(client)
+
+
+async def test_an_error_of_a_watch_may_have_any_code(client: KubeClient, stub: ApiStub) -> None:
+    error = b'{"type": "ERROR", "object": {"kind": "Status", "code": "many"}}\n'
+    stub.watches = [watching(error)]
+
+    with pytest.raises(errors.ServerError):
+        await watch(client)
+
+
+async def test_a_failure_may_be_deeper_than_can_be_read(client: KubeClient, stub: ApiStub) -> None:
+    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        return web.Response(status=403, text="[" * 100_000, content_type="application/json")
+
+    stub.faults = [("*", page)]
+
+    with pytest.raises(errors.ForbiddenError):
+        await client.get(objects.PODS, "a")
+
+
+@pytest.mark.parametrize("year", ["99999999999999999999", "2020 00:00:00 +99999999999999999999"])
+async def test_a_date_of_no_year_is_passed_over(
+    client: KubeClient, stub: ApiStub, year: str
+) -> None:
+    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        date = f"Mon, 01 Jan {year} 00:00:00 GMT"
+        return web.json_response({"kind": "PodList", "metadata": {}}, headers={"Date": date})
+
+    stub.faults = [("*", page)]
+
+    assert (await client.list(objects.PODS)).items == ()
 
 
 # Errors
@@ -469,6 +505,9 @@ async def test_an_answer_without_a_status_proves_nothing_about_an_object(
         b'{"kind": "PodList", "metadata": {}, "items": "none"}',
         b'{"kind": "PodList", "metadata": {}, "items": [null, 3]}',
         b'{"kind": "PodList", "metadata": {}, "items": [{"metadata": null}]}',
+        b'{"kind": "Status", "metadata": {}, "status": "Failure", "code": 403}',
+        b'{"kind": "PodList", "metadata": {"continue": "the same again"}, "items": []}',
+        pytest.param(b"[" * 100_000, id="deeper than can be read"),
     ],
 )
 async def test_a_success_of_something_else_is_no_answer(
@@ -477,7 +516,7 @@ async def test_a_success_of_something_else_is_no_answer(
     async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
         return web.Response(body=body, content_type="application/json")
 
-    stub.faults = [("*", page)]
+    stub.faults = [("*", page)] * 2  # for a second page
 
     with pytest.raises(errors.ApiUnreachableError, match="is not from an API server"):
         await client.list(objects.PODS)

@@ -267,6 +267,18 @@ async def test_a_watch_that_is_refused_is_raised_on_leaving_if_nobody_listened(
             await asyncio.sleep(1)
 
 
+async def test_a_server_that_wants_to_be_left_alone_for_years_is_asked_again(
+    client: KubeClient, stub: ApiStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kubeflink.kube.reflector.LONGEST_WISH", 0.1)
+    stub.watches = [
+        answer(429, "later", headers={"Retry-After": "9" * 400}),
+        watching(event("ADDED", pod("a", version="200")), stay=True),
+    ]
+    async with reflector(client) as mirror, aclosing(mirror.changes()) as changes:
+        assert await take(changes, 1) == [("added", "a-u")]
+
+
 async def test_credentials_that_fail_for_a_moment_are_no_error(
     stub: ApiStub, tmp_path: Path
 ) -> None:

@@ -80,7 +80,18 @@ def test_a_proxy_is_named_without_its_password() -> None:
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [(None, None), ("7", 7.0), (" 7 ", 7.0), ("soon", None), ("", None), ("-3", None)],
+    [
+        (None, None),
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("soon", None),
+        ("", None),
+        ("-3", None),
+        ("\u00b2", None),  # a digit, and no number
+        ("Mon, 01 Jan 2020 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0.0),
+    ],
 )
 def test_retry_after(header: str | None, expected: float | None) -> None:
     assert status.retry_after(header) == expected
@@ -94,6 +105,13 @@ def test_details_may_say_when_to_come_back() -> None:
     body = {"kind": "Status", "message": "busy", "details": {"retryAfterSeconds": 4}}
 
     assert status.error_of(429, body, CALL, ACCESS).retry_after == 4.0
+
+
+@pytest.mark.parametrize("wanted", ["soon", None, {}, -4])
+def test_details_may_say_anything(wanted: object) -> None:
+    body = {"kind": "Status", "message": "busy", "details": {"retryAfterSeconds": wanted}}
+
+    assert status.error_of(429, body, CALL, ACCESS).retry_after is None
 
 
 @pytest.mark.parametrize(

@@ -342,8 +342,13 @@ async def test_the_api_server_on_the_way_answers_itself(
             await flink.delete_jar("x")
 
 
-async def test_something_else_answers(flink: FlinkClient, server: ScriptedServer) -> None:
-    server.on("GET", "/overview", Answer(200, "<html>welcome</html>"))
+@pytest.mark.parametrize(
+    "text", ["<html>welcome</html>", pytest.param('{"x":' * 100_000, id="deep")]
+)
+async def test_something_else_answers(
+    flink: FlinkClient, server: ScriptedServer, text: str
+) -> None:
+    server.on("GET", "/overview", Answer(200, text))
 
     with pytest.raises(RestStatusError, match="does not answer as Flink"):
         await flink.overview()
