@@ -143,9 +143,8 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: flin
         return sum(1 for one in self.seen if one.method == method and part in one.path)
 
     async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
-        response.headers["Date"] = format_datetime(
-            datetime.now(UTC) + self.clock_offset, usegmt=True
-        )
+        now = format_datetime(datetime.now(UTC) + self.clock_offset, usegmt=True)
+        response.headers.setdefault("Date", now)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = request[BODY] = await request.json() if request.can_read_body else None

@@ -199,10 +199,8 @@ def _told(texts: tuple[str, ...], response: httpx2.Response) -> str:
 def _flink_errors(response: httpx2.Response) -> tuple[str, ...]:
     try:
         return msgspec.json.decode(response.content, type=ErrorEnvelope).errors
-    except (
-        msgspec.DecodeError,
-        RecursionError,
-    ):  # a proxy's page, or nothing; the status code has to do
+    except (msgspec.DecodeError, RecursionError):
+        # A proxy's page, or nothing; the status code has to do.
         return ()
 
 
