@@ -97,6 +97,8 @@ class ApiStub:
     """Verb and resource for which an access review says no."""
     clock_offset: timedelta = timedelta()
     """How far this server's clock is ahead."""
+    date: str = ""
+    """What it writes into the header `Date` instead of that."""
     port_forwards: Fault | None = None
     """How port-forwards are answered."""
     version: int = 100
@@ -144,7 +146,7 @@ contexts: [{{name: stub, context: {{cluster: stub, user: tester, namespace: flin
 
     async def _date(self, request: web.Request, response: web.StreamResponse) -> None:
         now = format_datetime(datetime.now(UTC) + self.clock_offset, usegmt=True)
-        response.headers.setdefault("Date", now)
+        response.headers["Date"] = self.date or now
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = request[BODY] = await request.json() if request.can_read_body else None

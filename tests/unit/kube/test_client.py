@@ -352,11 +352,7 @@ async def test_a_failure_may_be_deeper_than_can_be_read(client: KubeClient, stub
 async def test_a_date_of_no_year_is_passed_over(
     client: KubeClient, stub: ApiStub, year: str
 ) -> None:
-    async def page(request: web.Request, stub: ApiStub) -> web.StreamResponse:
-        date = f"Mon, 01 Jan {year} 00:00:00 GMT"
-        return web.json_response({"kind": "PodList", "metadata": {}}, headers={"Date": date})
-
-    stub.faults = [("*", page)]
+    stub.date = f"Mon, 01 Jan {year} 00:00:00 GMT"
 
     assert (await client.list(objects.PODS)).items == ()
 
