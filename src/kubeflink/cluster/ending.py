@@ -158,7 +158,7 @@ async def last_words(cluster: FlinkCluster, client: KubeClient) -> AsyncIterator
         assert state is not None
         trace = watch.trace_of(job_id) if state == "FAILED" else None
         cause = java_errors.root_cause(trace) or None if trace else None
-        saved = watch.log.savepoint if state == "FAILED" else None
+        saved = watch.log.savepoint_of(job_id) if state == "FAILED" else None
         return JobOutcome(job_id, name, state, cause=cause, stack_trace=trace, savepoint=saved)
 
     reading = asyncio.create_task(watch.read_log(), name=f"log of {cluster.name}")
@@ -338,7 +338,7 @@ class _Watch:
                 " kubeflink could have told",
             )
         duration = job.duration if job else 0
-        saved = self.log.savepoint if state == "FAILED" else None
+        saved = self.log.savepoint_of(job_id) if state == "FAILED" else None
         return JobOutcome(job_id, name, state, duration, cause, trace, savepoint=saved)
 
     def _ended_from_outside(self, job_id: str) -> JobFailedError:

@@ -209,8 +209,8 @@ async def _failed(request: Request, trace: str) -> JobFailedError:
         state = await request.job.state()
     except (ClusterNotFoundError, NotFoundError, RestStatusError):  # it went with its job
         state = UNKNOWN
-    cause, saved = java_errors.root_cause(trace), java_errors.savepoint_path(trace)
-    return _failure(request, cause, state=state, savepoint=saved)
+    cause, saved = java_errors.root_cause(trace), java_errors.savepoint_of_stop(trace)
+    return _failure(request, cause, state=state, savepoint=saved.path if saved else None)
 
 
 def _failure(request: Request, cause: str, *, state: str, savepoint: str | None) -> JobFailedError:

@@ -23,7 +23,8 @@ _UNINFORMATIVE = frozenset(
 
 # Flink's StopWithSavepointStoppingException.
 _SAVEPOINT_PATH = re.compile(
-    r"savepoint has been created at: (?P<path>\S.*?)(?:, but the corresponding job|\s|$)"
+    r"StopWithSavepointStoppingException: A savepoint has been created at: (?P<path>\S.*?)"
+    r"(?:, but the corresponding job (?P<job>[0-9a-f]*)|\s|$)"
 )
 
 
@@ -90,11 +91,19 @@ def root_cause(stack_trace: str) -> str:
     return innermost.one_line
 
 
-def savepoint_path(stack_trace: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class StopSavepoint:
+    """A savepoint of a job that failed while it stopped. The id is empty where it is not told."""
+
+    path: str
+    job_id: str
+
+
+def savepoint_of_stop(stack_trace: str) -> StopSavepoint | None:
     """The savepoint that was made although stopping failed afterwards.
 
     Flink tells it only inside the message of that failure: without this the path would be lost,
     and with it the way to go on.
     """
     found = _SAVEPOINT_PATH.search(stack_trace)
-    return found["path"] if found else None
+    return StopSavepoint(found["path"], found["job"] or "") if found else None

@@ -45,7 +45,11 @@ org.apache.flink.util.concurrent.FutureUtils$RetryException: Could not complete 
 
 def shutdown(status: str) -> str:
     """The last line of an application."""
-    return f"2026-01-01 I [] - Shutting X down with application status {status}. Diagnostics null."
+    return (
+        "2026-11-30 22:02:01,753 INFO  o.a.f.r.e.ClusterEntrypoint [] - Shutting"
+        " KubernetesApplicationClusterEntrypoint down with application status"
+        f" {status}. Diagnostics null."
+    )
 
 
 def heard(text: str) -> LogWitness:
@@ -65,8 +69,8 @@ def test_the_log_tells_state_and_cause_of_the_application_only() -> None:
 
 def test_diagnostics_are_the_cause_where_they_are_given() -> None:
     witness = heard(
-        "2026 x\n2026-01-01 00:00:00 INFO e [] - Shutting X down with application status FAILED."
-        " Diagnostics java.lang.IllegalStateException: told\n\tat a.B.c(B.java:1)\n.\n"
+        f"2026 x\n{shutdown('FAILED').removesuffix('null.')}"
+        "java.lang.IllegalStateException: told\n\tat a.B.c(B.java:1)\n.\n"
         "2026-01-01 00:00:01 INFO e [] - more\n"
     )
 
@@ -80,7 +84,10 @@ def test_diagnostics_are_the_cause_where_they_are_given() -> None:
 )
 def test_other_words(status: str, state: str) -> None:
     assert heard(shutdown(status)).state == state
-    assert heard("2026-01-01 I [] - all is well").state is None
+    assert (
+        heard("2026-01-01 00:00:00,000 INFO  o.a.f.r.e.ClusterEntrypoint [] - all is well").state
+        is None
+    )
 
 
 @pytest.fixture
@@ -152,11 +159,11 @@ async def test_the_log_tells_why_a_job_failed_that_nobody_saw_failing(
     await going
 
 
-SAVED = """\
+SAVED = f"""\
 2026-01-01 00:00:00 WARN  o.a.f.r.s.s.S [] - Inconsistent execution state after stopping with \
 savepoint. At least one execution is still in one of the following states: FAILED.
 org.apache.flink.runtime.scheduler.stopwithsavepoint.StopWithSavepointStoppingException: A \
-savepoint has been created at: s3://bucket/sp-7, but the corresponding job words failed during \
+savepoint has been created at: s3://bucket/sp-7, but the corresponding job {JOB} failed during \
 stopping.
 \tat a.B.c(B.java:1)
 """
@@ -358,10 +365,78 @@ async def test_a_deletion_is_called_that_whatever_befell_the_jobs(
 
 
 def test_a_jobmanager_that_starts_anew_begins_anew() -> None:
-    start = "2026-12-01 I o.a.f.r.e.ClusterEntrypoint [] -  Starting %s (Version: 2.3.0, Scala: 2)"
+    start = (
+        "2026-12-01 00:00:00,000 INFO  o.a.f.r.e.ClusterEntrypoint [] -  Starting %s (Version: 2)"
+    )
     witness = heard(f"{SIGNALLED}{start % 'KubernetesApplicationClusterEntrypoint'}\n")
 
     assert (witness.status, witness.signal, witness.trace) == (None, None, None)
+
+
+# --- what a program prints and logs --------------------------------------------------------------
+
+BEGUN = "2026-11-30 22:02:01,400 INFO  o.a.f.r.e.ClusterEntrypoint [] - Initializing.\n"
+NEARLY = shutdown("SUCCEEDED")
+OTHERS = "2026-11-30 22:02:01,400 INFO  com.example.Tail [] - "
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Shutting X down with application status SUCCEEDED. Diagnostics null.",
+        f"{OTHERS}{NEARLY}",
+        f"{OTHERS}{NEARLY.partition(' - ')[2]}",
+        f"seen: {NEARLY}",
+        NEARLY,  # all of it as Flink says it, and before Flink does
+    ],
+)
+def test_what_a_program_says_about_an_end_is_not_how_it_ended(printed: str) -> None:
+    assert heard(f"{BEGUN}{printed}\n{shutdown('FAILED')}").state == "FAILED"
+    if printed != NEARLY:
+        assert heard(f"{BEGUN}{printed}\n").state is None
+
+
+def test_a_program_does_not_receive_the_signals_of_flink_nor_start_it() -> None:
+    signal = SIGNALLED.partition(" - ")[2]
+    start = " Starting KubernetesApplicationClusterEntrypoint (Version"
+
+    witness = heard(f"{FAILED_JOB}{OTHERS}{signal}{OTHERS}{start}\n{signal}")
+
+    assert witness.signal is None
+    assert witness.trace_of(JOB)
+
+
+def test_a_layout_of_ones_own_is_understood_by_its_words() -> None:
+    plain = [line.rpartition("[] - ")[2] for line in SIGNALLED.splitlines()]
+
+    assert heard("\n".join(plain)).state == "UNKNOWN"
+    assert heard(f"INFO: {NEARLY.partition(' - ')[2]}").state == "FINISHED"
+
+
+def test_a_standby_that_is_ended_takes_nothing_from_what_its_leader_said() -> None:
+    witness = heard(f"{shutdown('SUCCEEDED')}\n{SIGNALLED}")
+
+    assert (witness.state, witness.signal) == ("FINISHED", None)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "A savepoint has been created at: s3://forged/sp",
+        SAVED.partition("\n")[2].replace(JOB, "0" * 32),
+        f"{SAVED}{FAILED_JOB.splitlines()[0].replace('FAILING', 'RUNNING')}",
+    ],
+    ids=["words of a program", "of another job", "of a job that goes on"],
+)
+def test_no_savepoint_is_told_but_that_of_the_job_that_failed(printed: str) -> None:
+    assert heard(f"{BEGUN}{printed}\n").savepoint_of(JOB) is None
+    assert heard(f"{BEGUN}{printed}\n{SAVED}").savepoint_of(JOB) == "s3://bucket/sp-7"
+
+
+def test_a_line_without_an_end_is_looked_at_as_far_as_lines_go() -> None:
+    witness = heard(f"{FAILED_JOB.rpartition('2026')[0]}{'x' * 1_000_000}\n")
+
+    assert len(str(witness.trace_of(JOB))) < 20_000
 
 
 # --- several failures --------------------------------------------------------------------------

@@ -73,5 +73,10 @@ def test_the_path_of_a_savepoint_is_found_in_the_failure_of_the_stop() -> None:
         "The savepoint is consistent, but might have uncommitted transactions.\n\tat A.b(A.java:1)"
     )
 
-    assert java_errors.savepoint_path(text) == "s3://bucket/a,b/savepoint-1c3-9"
-    assert java_errors.savepoint_path("java.io.IOException: no space") is None
+    found = java_errors.savepoint_of_stop(text)
+
+    assert found == java_errors.StopSavepoint("s3://bucket/a,b/savepoint-1c3-9", "1c3")
+    assert java_errors.savepoint_of_stop("java.io.IOException: no space") is None
+    assert (
+        java_errors.savepoint_of_stop("A savepoint has been created at: /what/a/job/prints") is None
+    )
