@@ -28,7 +28,7 @@ from kubeflink.errors import (
     UnauthorizedError,
 )
 from kubeflink.rest import tls
-from kubeflink.rest.java_errors import root_cause
+from kubeflink.rest.java_errors import root_cause, without_frames
 from kubeflink.rest.models import ErrorEnvelope
 
 MAX_CONTENT_LENGTH_OPTION: Final = "rest.server.max-content-length"
@@ -162,7 +162,8 @@ def is_transient(error: Exception) -> bool:
     if isinstance(error, RestUnreachableError):
         return True
     if isinstance(error, RestStatusError) and error.code == 500:
-        return any(mark in text for text in error.server_errors for mark in _TRANSIENT_CAUSES)
+        told = "\n".join(without_frames(text) for text in error.server_errors)
+        return any(mark in told for mark in _TRANSIENT_CAUSES)
     return False
 
 

@@ -70,6 +70,15 @@ def causes(stack_trace: str) -> list[JavaError]:
     return [JavaError(name, "\n".join(message).strip()) for name, message in chain]
 
 
+def without_frames(stack_trace: str) -> str:
+    """The exceptions with their messages, without the places in the code that they came by.
+
+    Each request passes Flink's `LeaderRetrievalHandler`: a class in a frame says nothing about the
+    cause.
+    """
+    return "\n".join(line for line in stack_trace.splitlines() if not _FRAME.match(line))
+
+
 def root_cause(stack_trace: str) -> str:
     """What happened, in one line: `IllegalArgumentException: bad record 50`.
 

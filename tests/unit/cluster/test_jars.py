@@ -22,6 +22,27 @@ FORGOTTEN = Answer(
     {"errors": ["Bad request.", "java.io.IOException: Jar file /tmp/u_words.jar does not exist"]},
 )
 
+NO_MAIN = "Neither a 'Main-Class', nor a 'program-class' entry was found in the jar file."
+WITHOUT_MAIN = Answer(
+    500,
+    {
+        "errors": [
+            "Internal server error.",
+            "<Exception on server side:\n"
+            "java.util.concurrent.CompletionException:"
+            f" org.apache.flink.client.program.ProgramInvocationException: {NO_MAIN}\n"
+            "\tat org.apache.flink.runtime.rest.handler.AbstractHandler.respondAsLeader"
+            "(AbstractHandler.java:196)\n"
+            "\tat org.apache.flink.runtime.rest.handler.LeaderRetrievalHandler.channelRead0"
+            "(LeaderRetrievalHandler.java:84)\n"
+            f"Caused by: org.apache.flink.client.program.ProgramInvocationException: {NO_MAIN}\n"
+            "\t... 42 more\n\n"
+            "End of exception on server side>",
+        ]
+    },
+)
+"""What Flink 2.3 says; the way of each request through its handlers is in it."""
+
 
 @pytest.fixture
 def jar(tmp_path: Path) -> Path:
@@ -92,6 +113,18 @@ async def test_a_program_that_fails_is_not_started_again(
     flink_rest.on("POST", RUN, Answer(400, {"errors": ["java.lang.Exception: my mistake"]}))
 
     with pytest.raises(RestStatusError, match="my mistake"):
+        await demo.submit_jar(jar)
+
+    assert len(flink_rest.requests("POST", RUN)) == 1
+
+
+async def test_a_jar_without_main_is_not_sent_again(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    take_jars(flink_rest)
+    flink_rest.on("POST", RUN, WITHOUT_MAIN, STARTED)
+
+    with pytest.raises(RestStatusError, match="Neither a 'Main-Class'"):
         await demo.submit_jar(jar)
 
     assert len(flink_rest.requests("POST", RUN)) == 1
