@@ -61,6 +61,8 @@ class Pods:
 
     lines: dict[str, list[str]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
+    cut: dict[str, str] = field(default_factory=dict)
+    """Pods whose log is cut, once for all who follow it: `closed` as at its end, or `broken`."""
     place: tuple[str, int] | None = None
 
     async def log(
@@ -75,6 +77,10 @@ class Pods:
             for line in self.lines[pod][position:]:
                 yield f"{line}\n".encode()
                 position += 1
+            if options.follow and (how := self.cut.pop(pod, None)):
+                if how == "broken":
+                    raise errors.ServerError("the node has gone", code=500)
+                return
             if is_last:
                 return
             await asyncio.sleep(0.02)

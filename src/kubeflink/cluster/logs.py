@@ -3,7 +3,8 @@
 Following a cluster is more than following its pods: TaskManagers come and go with jobs, and a
 JobManager may be replaced. So the pods are listed every second, each new one is followed from its
 first line (those that were there at the start from their last lines), and the lines of all come out
-of one iterator. Lines of one pod keep their order.
+of one iterator. Lines of one pod keep their order. A request that is cut is made again, and none of
+its lines is lost or told twice: see `log_overlap`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from kubeflink import objects
+from kubeflink.cluster import log_overlap
+from kubeflink.cluster.log_overlap import Overlap
 from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ApiUnreachableError,
@@ -68,7 +71,7 @@ async def read(
             )
         except (BadRequestError, NotFoundError):  # not started yet, or gone in between
             continue
-        for line in text.splitlines():
+        for line in _lines(text):
             yield LogLine(name, _component(pod), line)
 
 
@@ -156,25 +159,34 @@ class _Follower:
     async def _follow(self, pod: JsonObject, tail: int | None) -> None:
         """Hands on the lines of one pod, through restarts of its container, until it is gone."""
         name, namespace = objects.name_of(pod), objects.namespace_of(pod)
-        starts = _restarts(pod)
+        starts, overlap = _restarts(pod), Overlap()
         while True:
             try:
-                await self._hand_on(pod, tail)
+                with contextlib.suppress(BadRequestError, *_PASSING):
+                    # It has not started yet, or the way is broken.
+                    await self._hand_on(pod, tail, overlap)
                 current = await self.client.get(PODS, name, namespace)
+                if objects.uid_of(current) != objects.uid_of(pod):
+                    return
+                if _restarts(current) > starts:
+                    # A container that starts anew has a new log, which is followed from its start.
+                    starts, tail = _restarts(current), None
+                    overlap.clear()
+                elif _has_ended(current):
+                    with contextlib.suppress(BadRequestError):  # without ever having begun
+                        await self._catch_up(pod, tail, overlap)
+                    return
             except NotFoundError:
                 return
-            except (BadRequestError, *_PASSING):  # not started yet, or the way is broken
-                await asyncio.sleep(POLL_SECONDS)
-                continue
-            if objects.uid_of(current) != objects.uid_of(pod) or _has_ended(current):
-                return
-            # A container that starts anew has a new log. Otherwise only the connection ended, and
-            # what comes next is new; or the container is down, and has to come back first.
-            is_new_run = _restarts(current) > starts
-            starts, tail = _restarts(current), None if is_new_run else 0
+            except _PASSING:
+                pass
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _hand_on(self, pod: JsonObject, tail: int | None) -> None:
+    async def _hand_on(self, pod: JsonObject, tail: int | None, overlap: Overlap) -> None:
+        """Follows the log until the request ends, from where it was left if that was somewhere."""
+        if not overlap.is_empty:
+            await self._catch_up(pod, log_overlap.LINES, overlap)
+            tail = overlap.follow_again()
         following = self.client.follow_pod_logs(
             objects.name_of(pod),
             objects.namespace_of(pod),
@@ -183,8 +195,28 @@ class _Follower:
         )
         async with contextlib.aclosing(following) as lines:
             async for text in lines:
-                line = LogLine(objects.name_of(pod), _component(pod), text.rstrip("\n"))
-                await self.lines.put(line)
+                for line in overlap.new(text.rstrip("\n")):
+                    await self._put(pod, line)
+
+    async def _catch_up(self, pod: JsonObject, tail: int | None, overlap: Overlap) -> None:
+        """Hands on what was missed of the log, up to its end."""
+        text = await self.client.pod_logs(
+            objects.name_of(pod),
+            objects.namespace_of(pod),
+            container=main_container(pod),
+            tail_lines=tail if overlap.is_empty else log_overlap.LINES,
+        )
+        for line in overlap.missed(_lines(text)):
+            await self._put(pod, line)
+
+    async def _put(self, pod: JsonObject, text: str) -> None:
+        await self.lines.put(LogLine(objects.name_of(pod), _component(pod), text))
+
+
+def _lines(text: str) -> list[str]:
+    """What is between line ends; other characters that part lines elsewhere are of a program."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 async def _deployment_exists(client: KubeClient, cluster_id: str, namespace: str | None) -> bool:

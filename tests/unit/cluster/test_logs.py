@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubeflink.cluster import logs
+from kubeflink.cluster.log_overlap import Overlap
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError
 from kubeflink.objects import DEPLOYMENTS, PODS
@@ -81,6 +84,94 @@ async def test_a_container_that_starts_anew_is_followed_again(
 
     assert (await anext(following)).text == "run 2"
     await following.aclose()
+
+
+@pytest.mark.parametrize("how", ["closed", "broken"])
+@pytest.mark.parametrize("tail", [None, 1])
+async def test_a_log_that_is_cut_goes_on_where_it_was(
+    demo: SessionCluster,
+    kubernetes: SmallKubernetes,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    tail: int | None,
+) -> None:
+    """No line is told twice, and none is lost that came when nobody followed."""
+    monkeypatch.setattr(logs, "POLL_SECONDS", 0.05)
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    lines = kubernetes.pods.lines["demo-7f"] = ["a", "same", "same", "b"]
+    seen: list[str] = []
+
+    async for line in demo.logs(follow=True, tail_lines=tail):
+        seen.append(line.text)
+        if line.text == "b":
+            kubernetes.pods.cut["demo-7f"] = how
+            while "demo-7f" in kubernetes.pods.cut:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            lines += ["same", "same", "c"]
+        if line.text == "c":
+            kubernetes.pods.cut["demo-7f"] = how
+            while "demo-7f" in kubernetes.pods.cut:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            lines += ["the last"]
+            kubernetes.pods.ended.add("demo-7f")
+            await kubernetes.set_status("demo-7f", {"phase": "Succeeded"})
+            await kubernetes.client.delete(DEPLOYMENTS, "demo")
+        if line.text == "the last":
+            await kubernetes.remove(PODS, "demo-7f")
+
+    begin = ["a", "same", "same", "b"] if tail is None else ["b"]
+    assert seen == [*begin, "same", "same", "c", "the last"]
+
+
+async def test_other_ends_of_lines_are_of_the_program(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    await kubernetes.add_pod("demo-7f", RUNNING)
+    kubernetes.pods.lines["demo-7f"] = ["a\x0bb\x85c\u2028d\re", ""]
+
+    lines = [line.text async for line in demo.logs()]
+
+    assert lines == ["a\x0bb\x85c\u2028d\re", ""]
+
+
+@given(
+    known=st.lists(st.sampled_from("abc"), max_size=12),
+    missed=st.lists(st.sampled_from("abcxyz"), max_size=6),
+    meanwhile=st.lists(st.sampled_from("abcxyz"), max_size=6),
+    later=st.lists(st.sampled_from("xyz"), max_size=6),
+)
+def test_no_line_is_taken_twice(
+    known: list[str], missed: list[str], meanwhile: list[str], later: list[str]
+) -> None:
+    """Whatever is alike; and what is like nothing before is never lost."""
+    overlap, log = Overlap(), [*known]
+    taken = [each for line in known for each in overlap.new(line)]
+    log += missed
+    taken += overlap.missed(log)
+    count = overlap.follow_again()
+    assert count == len(log)
+    log += meanwhile
+    for line in [*log[len(log) - count :], *later, "end"] if count else [*log, *later, "end"]:
+        taken += overlap.new(line)
+    log += [*later, "end"]
+
+    assert taken[: len(known)] == known
+    assert len(taken) <= len(log)
+    assert taken[-1] == "end"
+    position = iter(log)
+    assert all(line in position for line in taken), "in their order"
+
+
+def test_lines_with_times_are_all_taken() -> None:
+    overlap = Overlap()
+    log = [f"{number} line" for number in range(3000)]
+    taken = [each for line in log[:1500] for each in overlap.new(line)]
+    taken += overlap.missed(log[1000:2000])
+    assert overlap.follow_again() == 1000
+    for line in log[1300:]:
+        taken += overlap.new(line)
+
+    assert taken == log
 
 
 async def test_an_error_reaches_the_reader(
