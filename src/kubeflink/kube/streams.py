@@ -8,15 +8,19 @@ version, and the server sends it anew.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kubeflink.kube import status
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.kube.exchange import Exchange
 from kubeflink.kube.status import Call
 from kubeflink.objects import JsonObject
+
+LONGEST_LINE: Final = 1 << 20
+"""Bytes of a log that are kept until a line end comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +37,28 @@ class WatchEvent:
 
 
 class LineSplitter:
-    """Chunks in, whole lines out; `rest` is what has no end yet."""
+    """Chunks in, whole lines out; `rest` is what has no end yet.
 
-    def __init__(self) -> None:
+    One that grows beyond `longest` bytes without an end is handed out in pieces.
+    """
+
+    def __init__(self, longest: int | None = None) -> None:
         self._parts: list[bytes] = []
+        self._longest = longest
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes, without their ends."""
         *complete, rest = chunk.split(b"\n")
         if complete:
             complete[0] = b"".join((*self._parts, complete[0]))
-            self._parts = []
+            self._parts, self._size = [], 0
         if rest:
             self._parts.append(rest)
+            self._size += len(rest)
+            if self._longest is not None and self._size > self._longest:
+                complete.append(self.rest)
+                self._parts, self._size = [], 0
         return complete
 
     @property
@@ -58,7 +71,8 @@ async def lines(
 ) -> AsyncGenerator[bytes, None]:
     """The lines of one answer. `silence` in seconds without a byte ends it as unreachable.
 
-    With `last`, what follows the last line end is a line too. Closing the generator closes the
+    With `last`, what follows the last line end is a line too, and one without an end comes in
+    pieces: it is text of a program, which may print anything. Closing the generator closes the
     connection.
     """
     import httpx2
@@ -68,7 +82,7 @@ async def lines(
     request.timeout = httpx2.Timeout(
         connect=timeout.connect, read=silence, write=timeout.write, pool=timeout.pool
     )
-    splitter = LineSplitter()
+    splitter = LineSplitter(LONGEST_LINE if last else None)
     try:
         response = await exchange.client.send(
             exchange.client.build_adapter_request(request), stream=True
@@ -76,7 +90,11 @@ async def lines(
         try:
             exchange.heard(response)
             if not response.is_success:
-                await response.aread()
+                try:
+                    async with asyncio.timeout(exchange.limits.answer):
+                        await response.aread()
+                except TimeoutError as error:
+                    raise httpx2.ReadTimeout("the answer trickles") from error
                 raise status.error_of_response(response, call, exchange.access)
             async for chunk in response.aiter_bytes():
                 for line in splitter.feed(chunk):

@@ -37,13 +37,21 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 _MOST: Final = 1000
 """How many texts are remembered: a process may live for months, and a text may name an object."""
 
+_LONGEST: Final = 4096
+"""Characters of all texts of one answer: what an API server itself keeps to, if not a proxy."""
+
 _TOLD: set[str] = set()
 
 
 def tell(headers: httpx2.Headers) -> None:
     """Logs the warnings in the headers of an answer that this process has not logged before."""
+    left = _LONGEST
     for header in headers.get_list(HEADER):
-        for text in texts(header):
+        for whole in texts(header):
+            if left <= 0:
+                return
+            text = whole if len(whole) <= left else f"{whole[:left]}..."
+            left -= len(text)
             if text in _TOLD:
                 continue
             if len(_TOLD) >= _MOST:

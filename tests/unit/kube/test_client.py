@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from kubeflink import errors, objects
-from kubeflink.kube import KubeClient, Limits
+from kubeflink.kube import KubeClient, Limits, streams
 from support.api_stub import (
     ApiStub,
     answer,
@@ -238,6 +239,23 @@ async def test_logs(client: KubeClient, stub: ApiStub) -> None:
     assert stub.seen[0].path == f"{PODS}/a/log"
     assert stub.seen[0].query == {"container": "c", "tailLines": "5", "previous": "true"}
     assert stub.seen[1].query == {"follow": "true"}
+
+
+async def test_a_log_without_line_ends_comes_in_pieces(client: KubeClient, stub: ApiStub) -> None:
+    async def log(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 65536)
+
+    stub.faults = [("GET", log)]
+    lines = client.follow_pod_logs("a")
+
+    async with aclosing(lines):
+        pieces = [await anext(lines) for _ in range(3)]
+
+    assert {len(piece) > streams.LONGEST_LINE for piece in pieces} == {True}
+    assert {len(piece) < 2 * streams.LONGEST_LINE for piece in pieces} == {True}
 
 
 # Watches
@@ -756,6 +774,25 @@ async def test_an_answer_that_trickles_is_given_up(stub: ApiStub, tmp_path: Path
     async with KubeClient.connect(kubeconfig=file, environ={}, limits=limits) as client:
         with pytest.raises(errors.ApiUnreachableError, match="no answer within the time limit"):
             await client.get(objects.PODS, "a")
+
+
+async def test_a_refusal_of_a_stream_that_trickles_is_given_up(
+    stub: ApiStub, tmp_path: Path
+) -> None:
+    async def trickle(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        response = web.StreamResponse(status=503)
+        await response.prepare(request)
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.01)
+
+    stub.faults = [("*", trickle)]
+    file = stub.kubeconfig(tmp_path)
+    limits = Limits(total=0.1, answer=0.5)
+
+    async with KubeClient.connect(kubeconfig=file, environ={}, limits=limits) as client:
+        with pytest.raises(errors.ApiUnreachableError, match="no answer within the time limit"):
+            await anext(client.follow_pod_logs("a"))
 
 
 async def test_a_broken_encoding_is_no_answer(client: KubeClient, stub: ApiStub) -> None:

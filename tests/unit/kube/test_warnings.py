@@ -153,3 +153,17 @@ async def test_what_is_remembered_has_a_limit(
     await client.get(objects.PODS, "a")
 
     assert told() == [f"Warning: {number}" for number in (0, 1, 2, 3, 0)]
+
+
+async def test_what_is_told_of_one_answer_has_a_limit(
+    client: KubeClient, stub: ApiStub, told: Told
+) -> None:
+    """An API server keeps to it; a proxy may add any number of its own."""
+    text = str(uuid.uuid4())
+    headers = [f'299 - "{text} {number:04} {"x" * 1950}"' for number in range(20)]
+    stub.faults = [("POST", warning(*headers))]
+
+    await client.create(pod("a"))
+
+    assert [len(line) for line in told()] == [2001, 2001, 124]
+    assert told()[-1].endswith("...")
