@@ -9,7 +9,8 @@ some characters: it would be cleared, or show what nobody said. So no control ch
 reaches one, nor stderr at all; what is in a pipe or a file on stdout is left as it is.
 
 What is going on is said for a person. Where it cannot be kept, as on a full disk, it is lost, and
-the command goes on; the result that cannot be kept is an error.
+the command goes on; the result that cannot be kept is an error. When the reader goes away
+(`| grep -q`), the own commands end as other programs do; those of Flink go on without one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, Protocol, TextIO
 
 from kubeflink.errors import KubeflinkError
@@ -27,6 +30,8 @@ _OBEYED: Final = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206
 
 _COLOUR: Final = re.compile("\x1b\\[[0-9;:]*m")
 """How a piece of text is shown."""
+
+_NEEDS_READER: Final = ContextVar("ends when its reader goes away", default=True)
 
 
 class Notice(Protocol):
@@ -49,6 +54,19 @@ def prepare_streams() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def unread_is_lost() -> Iterator[None]:
+    """While this is open, a reader that goes away ends nothing (as with Java's `PrintStream`).
+
+    A script with `set -o pipefail` that looks for a line by `grep -q` counts on it.
+    """
+    token = _NEEDS_READER.set(False)
+    try:
+        yield
+    finally:
+        _NEEDS_READER.reset(token)
 
 
 def visible(text: str) -> str:
@@ -80,7 +98,8 @@ def out_of_log(text: str) -> None:
 def raw(text: str) -> None:
     """A piece of the result.
 
-    Raises BrokenPipeError when its reader has gone, KubeflinkError when it cannot be kept.
+    Raises BrokenPipeError when its reader has gone and is needed, KubeflinkError when it cannot be
+    kept.
     """
     _write(visible(text) if sys.stdout.isatty() else text)
 
@@ -90,7 +109,9 @@ def _write(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        raise
+        if _NEEDS_READER.get():
+            raise
+        discard_stdout()
     except OSError as error:
         raise unwritable(error) from error
 
@@ -104,7 +125,7 @@ def unwritable(error: OSError) -> KubeflinkError:
 def say(text: str) -> None:
     """A line about what is going on.
 
-    Raises BrokenPipeError when its reader has gone, once.
+    Raises BrokenPipeError when its reader has gone and is needed, once.
     """
     raw_error(f"kubeflink: {text}\n")
 
@@ -121,7 +142,7 @@ def raw_error(text: str) -> None:
         sys.stderr.flush()
     except OSError as error:
         _discard(sys.stderr)
-        if isinstance(error, BrokenPipeError):
+        if isinstance(error, BrokenPipeError) and _NEEDS_READER.get():
             raise
 
 

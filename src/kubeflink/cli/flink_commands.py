@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubeflink.cli import flink_arguments, flink_options
+from kubeflink.cli import console, flink_arguments, flink_options
 from kubeflink.cli.flink_arguments import FlinkOption
 from kubeflink.cli.invocation import Invocation
 from kubeflink.errors import UsageError
@@ -37,13 +37,14 @@ def are_meant(invocation: Invocation, command: str, words: list[str]) -> bool:
 
 def run(invocation: Invocation, command: str, words: list[str]) -> int:
     """Run one of Flink's commands and return its exit code."""
-    if command == "kubernetes-session":
-        from kubeflink.cli import kubernetes_session
+    with console.unread_is_lost():
+        if command == "kubernetes-session":
+            from kubeflink.cli import kubernetes_session
 
-        return kubernetes_session.run(invocation, words)
-    from kubeflink.cli.flink_actions import run as run_action
+            return kubernetes_session.run(invocation, words)
+        from kubeflink.cli.flink_actions import run as run_action
 
-    return run_action(invocation, command, words)
+        return run_action(invocation, command, words)
 
 
 def _names_cluster(word: str) -> bool:

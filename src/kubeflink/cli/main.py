@@ -6,7 +6,7 @@ command that both have is an own one when it names a cluster by `--session` or `
 imported before it is known to be needed: `--help` must not pay for a Kubernetes client.
 
 Exit codes: 0; 1 failed; 2 the request itself was wrong; 3 a wait ran out; 4 no such cluster;
-130, 143 and 129 interrupted; 141 the reader of our output went away.
+130, 143 and 129 interrupted; 141 the reader of an own command's output went away.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import uuid
@@ -123,6 +124,26 @@ def test_such_a_pipe_stops_a_cluster_that_is_there(
 
     assert found.code == 0
     assert server.objects.by_target == {}
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_reader_that_has_found_its_line_ends_nothing(
+    call: Call,
+    server: RecordingServer,
+    typed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    """`kubernetes-session ... | grep -q successfully`, with `set -o pipefail`."""
+    typed.write_text("help\nstop\n", encoding="utf-8")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as unread:
+        monkeypatch.setattr(sys, name, unread)
+        found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+
+    assert found.code == 0
+    assert ("DELETE", "/apis/apps/v1/namespaces/default/deployments/demo") in mutations(server)
 
 
 def test_without_standard_input(
