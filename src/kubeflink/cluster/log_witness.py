@@ -7,10 +7,10 @@ only where Flink's own logger says them, in a line of the layout that Flink's im
     2026-01-31 12:00:00,000 INFO  org.apache.flink.runtime.entrypoint.ClusterEntrypoint [] -
     Shutting KubernetesApplicationClusterEntrypoint down with application status SUCCEEDED. ...
 
-Where no line has that layout, another one was configured, and any line may say them. Of several
-words about the end the last counts, which Flink says when the program is over. What remains is
-that a program can write whole lines as Flink does, and stack traces, which have no logger: it can
-tell a wrong cause, or a wrong end if the right one is never heard. It is the program of the one
+Where no logger of Flink has that layout, another one was configured, and any line may say them. Of
+several words about the end the last counts, which Flink says when the program is over. What remains
+is that a program can write whole lines as Flink does, and stack traces, which have no logger: it
+can tell a wrong cause, or a wrong end if the right one is never heard. It is the program of the one
 who asks.
 """
 
@@ -26,6 +26,7 @@ from kubeflink.rest import java_errors
 _LAYOUT: Final = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\S* +[A-Z]+ +(?P<logger>[\w.$]+) +(?:\[[^\]]*\] +)?- (?P<said>.*)"
 )
+_FLINK: Final = ("org.apache.flink.", "o.a.f.")
 _ENTRYPOINT: Final = "ClusterEntrypoint"
 _EXECUTION_GRAPH: Final = "ExecutionGraph"
 _SHUTDOWN: Final = re.compile(
@@ -72,13 +73,14 @@ class LogWitness:
     """Those that were made although stopping with them failed, by the ids of their jobs."""
     _listening: list[str] | None = None
     _is_laid_out: bool = False
-    """Whether there are lines of Flink's layout."""
+    """Whether there are lines of Flink's in this layout."""
 
     def hear(self, line: str) -> None:
         """Takes in one line. A JobManager that starts anew begins the application anew."""
         line = line[:LONGEST_LINE]
         logged = _LAYOUT.match(line)
-        self._is_laid_out |= logged is not None
+        # A program may log in this layout although Flink has another one.
+        self._is_laid_out |= logged is not None and logged["logger"].startswith(_FLINK)
         if shutdown := self._said(_SHUTDOWN, _ENTRYPOINT, line, logged):
             self._listening = None
             # A standby that is ended from outside says UNKNOWN after its leader said how it went.

@@ -411,6 +411,8 @@ def test_a_layout_of_ones_own_is_understood_by_its_words() -> None:
 
     assert heard("\n".join(plain)).state == "UNKNOWN"
     assert heard(f"INFO: {NEARLY.partition(' - ')[2]}").state == "FINISHED"
+    of_program = "2026-11-30 22:02:01,400 INFO  com.example.Words [] - begun"
+    assert heard(f"{of_program}\nINFO: {NEARLY.partition(' - ')[2]}").state == "FINISHED"
 
 
 def test_a_standby_that_is_ended_takes_nothing_from_what_its_leader_said() -> None:
