@@ -123,14 +123,14 @@ def application(action: Action, program: Program) -> Configuration:
 
 
 async def _deploy_application(configuration: Configuration) -> None:
-    from kubeflink import spec
+    from kubeflink.cli import distribution
     from kubeflink.cli.access import configured_client
     from kubeflink.cli.kubernetes_session import leaving, say_address
     from kubeflink.cluster import artifacts, deployment
 
     needed = artifacts.planned(configuration)
     configuration = needed.configuration
-    built = spec.build_jobmanager(configuration)
+    built = distribution.build_jobmanager(configuration)
     console.notices(built.notices)
     async with configured_client(configuration) as client:
         if await deployment.find_rest_service(client, built.cluster_id) is not None:

@@ -80,21 +80,22 @@ def session(invocation: Invocation, words: list[str]) -> Configuration:
 
 
 async def _deploy_or_find(configuration: Configuration, *, only_if_there: bool = False) -> None:
-    from kubeflink import spec
+    from kubeflink.cli import distribution
     from kubeflink.cli.access import configured_client
     from kubeflink.cluster import deployment, endpoint
 
-    built = spec.build_jobmanager(configuration)
-    cluster_id = built.cluster_id
-    console.notices(built.notices)
+    cluster_id, namespace = _name_of(configuration)
+    # Who only stops a cluster needs no sizes and no files for it.
+    built = None if only_if_there else distribution.build_jobmanager(configuration)
+    console.notices((built or configuration).notices)
     async with configured_client(configuration) as client:
         service = await deployment.find_rest_service(client, cluster_id)
-        if service is None and only_if_there:
+        if service is None and built is None:
             raise await endpoint.not_found(client, cluster_id, client.namespace)
-        if service is None:
+        if service is None and built is not None:
             await deployment.deploy(client, built)
         done = "Retrieve flink" if service is not None else "Create flink session"
-        with leaving(cluster_id, built.namespace):
+        with leaving(cluster_id, namespace):
             await say_address(client, configuration, cluster_id, f"{done} cluster {cluster_id}")
 
 
@@ -177,7 +178,7 @@ class Commands:
         return self._first.strip() if self._first else None
 
     def __iter__(self) -> Iterator[str]:
-        if self._first is not None:
+        if self._first:
             yield self._first.rstrip("\n")
         if sys.stdin is not None and not sys.stdin.closed and self._first != "":
             for line in sys.stdin:

@@ -145,7 +145,7 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     the JobManager) and --index N (which worker), both from 1. The uid of its owner is a
     placeholder, because it is not known before the Deployment exists.
     """
-    from kubeflink import spec
+    from kubeflink.cli import distribution
     from kubeflink.config.options import kubernetes
     from kubeflink.spec.manifest import manifest, with_namespace
 
@@ -153,7 +153,7 @@ def manifest_taskmanager(ctx: click.Context) -> None:
     deployed = _application if request.application else _session
     configuration = deployed(ctx.obj, request)
     console.notices(configuration.notices)
-    pod = spec.build_taskmanager_pod(
+    pod = distribution.build_taskmanager_pod(
         configuration, attempt=request.number("attempt"), index=request.number("index")
     )
     namespace = configuration.get(kubernetes.NAMESPACE)
@@ -213,21 +213,20 @@ def _for(invocation: Invocation, request: Request) -> Invocation:
 
 
 def _print_cluster(request: Request, configuration: Configuration) -> None:
-    from kubeflink import spec
+    from kubeflink.cli import distribution
     from kubeflink.spec.manifest import cluster_manifest
 
-    built = spec.build_jobmanager(configuration)
+    built = distribution.build_jobmanager(configuration)
     console.notices(built.notices)
     console.raw(cluster_manifest(built, request.output))
 
 
 def _print_differences(configuration: Configuration) -> int:
-    from kubeflink import spec
-    from kubeflink.cli import running
+    from kubeflink.cli import distribution, running
     from kubeflink.cli.access import configured_client
     from kubeflink.cluster import difference
 
-    built = spec.build_jobmanager(configuration)
+    built = distribution.build_jobmanager(configuration)
     console.notices(built.notices)
 
     async def compare() -> list[difference.Difference]:

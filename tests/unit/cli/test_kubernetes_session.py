@@ -60,6 +60,34 @@ def test_a_cluster_that_is_there_is_retrieved(call: Call, server: RecordingServe
     assert len(mutations(server)) == before
 
 
+def test_without_a_configuration_directory_it_is_as_with_flinks_own(
+    call: Call, server: RecordingServer
+) -> None:
+    found = call("kubernetes-session", ID)
+
+    assert found.code == 0
+    assert "FLINK_CONF_DIR is not set" in found.err
+    assert "will log nothing" not in found.err
+    deployment = server.objects.by_target[DEPLOYMENT]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["memory"] == "1600Mi"
+    files = server.objects.by_target[Target("configmaps", "default", "flink-config-demo")]["data"]
+    assert set(files) == {"config.yaml", "log4j-console.properties"}
+    assert "1728m" in files["config.yaml"]
+
+
+def test_a_configuration_directory_without_sizes_is_refused_as_by_flink(
+    call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "config.yaml").write_text("parallelism.default: 2\n", encoding="utf-8")
+    monkeypatch.setenv("FLINK_CONF_DIR", str(tmp_path))
+    found = call("kubernetes-session", ID)
+
+    assert found.code == 2
+    assert "the memory of the JobManager is not configured" in found.err
+    assert server.requests == []
+
+
 def test_the_namespace_is_flinks_and_the_difference_is_said(
     call: Call, server: RecordingServer
 ) -> None:
@@ -100,6 +128,7 @@ def test_the_cluster_outlives_the_attachment(
     found = call("kubernetes-session", ID, ATTACHED, *SIZES)
 
     assert found.code == 0
+    assert "Unknown command" not in found.err
     assert DEPLOYMENT in server.objects.by_target
 
 
@@ -116,14 +145,24 @@ def test_a_pipe_that_begins_with_the_end_deploys_nothing(
 
 
 def test_such_a_pipe_stops_a_cluster_that_is_there(
-    call: Call, server: RecordingServer, typed: Path
+    call: Call,
+    server: RecordingServer,
+    typed: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
+    """Without what it takes to deploy one: sizes, files, words about them."""
     call("kubernetes-session", ID, *SIZES)
+    (tmp_path / "config.yaml").write_text("parallelism.default: 2\n", encoding="utf-8")
+    monkeypatch.setenv("FLINK_CONF_DIR", str(tmp_path))
     typed.write_text("stop\n", encoding="utf-8")
-    found = call("kubernetes-session", ID, ATTACHED, *SIZES)
+    found = call(
+        "kubernetes-session", ID, ATTACHED, "-Dkubernetes.pod-template-file.default=/gone.yaml"
+    )
 
     assert found.code == 0
     assert server.objects.by_target == {}
+    assert "will log nothing" not in found.err
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

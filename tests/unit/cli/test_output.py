@@ -154,6 +154,25 @@ def test_a_taskmanager_stands_for_itself(call: Call) -> None:
     assert [owner["uid"] for owner in metadata["ownerReferences"]] == ["<uid of deployment/demo>"]
 
 
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [
+        (("session",), "1600Mi"),
+        (("application", "-t", "kubernetes-application", "local:///a.jar"), "1600Mi"),
+        (("taskmanager",), "1728Mi"),
+    ],
+)
+def test_without_a_configuration_directory_sizes_and_logging_are_flinks_own(
+    call: Call, words: tuple[str, ...], size: str
+) -> None:
+    kind, *program = words
+    found = call("manifest", kind, "-o", "json", "-Dkubernetes.cluster-id=demo", *program)
+
+    assert found.code == 0
+    assert f'"memory": "{size}"' in found.out
+    assert "log4j-console.properties" in found.out
+
+
 def test_columns_are_aligned() -> None:
     assert tables.table(("NAME", "N"), [("a", "10"), ("longer", "1")]) == [
         "NAME     N",
