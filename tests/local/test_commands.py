@@ -92,13 +92,15 @@ def session(kubeflink: Shell) -> Shell:
     return kubeflink
 
 
-def wait_for(session: Shell, job: str, state: str) -> None:
+def wait_for(session: Shell, job: str, state: str, *, running: bool = False) -> None:
+    """Until the job has the state, and if wanted all its tasks run."""
     deadline = time.monotonic() + JVM_SECONDS
     seen = None
     while time.monotonic() < deadline:
         found = json.loads(session.succeed("list", "--session", "demo", "-a", "-o", "json"))
-        seen = next((each["state"] for each in found if each["jid"] == job), None)
-        if seen == state:
+        seen = next((each for each in found if each["jid"] == job), None)
+        tasks = seen["tasks"] if seen else {}
+        if seen and seen["state"] == state and (not running or tasks["running"] == tasks["total"]):
             return
         time.sleep(0.5)
     raise AssertionError(f"job {job} is {seen}, not {state}")
@@ -110,7 +112,7 @@ def submit_endless(session: Shell) -> str:
     )
     found = SUBMITTED.search(out)
     assert found is not None
-    wait_for(session, found[1], "RUNNING")
+    wait_for(session, found[1], "RUNNING", running=True)
     return found[1]
 
 

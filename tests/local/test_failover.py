@@ -85,7 +85,11 @@ IDLE_WORKERS_STAY = {"resourcemanager.taskmanager-timeout": "20min"}
 
 ROWS_BEFORE_THE_KILL = 100
 ENDLESS = 100_000
-"""Rows for more than half an hour; the source keeps all that are to come in its checkpoints."""
+"""Rows for more than half an hour; the source keeps all that are to come in its checkpoints.
+
+A job that is to end has rows for 20 s, or 40 s where more is killed before its JobManager is: it
+must not have ended by then.
+"""
 
 _OPTION = {"session": "session", "application": "app"}
 
@@ -254,7 +258,8 @@ async def running(
         # plans an application's SQL on a busy machine, would only have them replaced.
         options |= QUICK_HEARTBEAT
         options |= QUICK_LOSS if row.workers is Workers.REPLACED else IDLE_WORKERS_STAY
-    counting = CountingJob(directory / "output", total=1000, rate=50)
+    total = ENDLESS if row.job is Fate.LOST else 2000 if broker else 1000
+    counting = CountingJob(directory / "output", total=total, rate=50)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(kubernetes.client())
         cluster: FlinkCluster
