@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubeflink.cli import console
+from kubeflink.cli import console, extras
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import connection_options
 
@@ -65,6 +65,7 @@ def broker_command(
             "a broker needs credentials",
             hint="Give either --credentials DIR or --write-kubeconfig FILE.",
         )
+    extras.need("broker", "The broker")
     running.log_to_stderr(max(1, invocation.verbose))
     running.run(
         _serve(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kubeflink.cli import console
+from kubeflink.cli import console, extras
 from kubeflink.cli.running import run
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def demo_command(file: Path | None, keep: bool, top: int) -> None:
     FILE is a text in UTF-8; without one, the first part of Newton's Opticks (1730) is counted.
     Nothing is left behind, unless --keep is given.
     """
+    extras.need("local", "The embedded Kubernetes")
     from kubeflink.local import demo
 
     with _renderer(top) as tell:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kubeflink.cli import console, tables
+from kubeflink.cli import console, extras, tables
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.parameters import Seconds, output_option
 
@@ -55,6 +55,7 @@ def up(
     name: str, port: int | None, flink_homes: tuple[Path, ...], timeout: float, output: str
 ) -> None:
     """Start it, or find it running, and print how to use it."""
+    extras.need("local", "The embedded Kubernetes")
     from kubeflink.local import daemon
     from kubeflink.local.settings import Settings
 

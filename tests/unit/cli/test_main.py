@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kubeflink.cli import flink_commands, main
+from kubeflink.cli import extras, flink_commands, main
 from kubeflink.cli import invocation as invocations
 from kubeflink.cli.invocation import Invocation
 
@@ -238,3 +238,25 @@ def test_nothing_heavy_is_imported_before_it_is_needed(words: list[str]) -> None
 
     assert done.returncode == 0, done.stderr
     assert not HEAVY & set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("demo",), "local"),
+        (("demo", "--keep"), "local"),
+        (("local", "up"), "local"),
+        (("broker", "demo", "--write-kubeconfig", "kubeconfig"), "broker"),
+    ],
+)
+def test_what_pip_has_left_out_is_named_with_its_extra(
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], extra: str
+) -> None:
+    """As after `pip install kubeflink`."""
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    found = call(*words)
+
+    assert found.code == 1
+    first, second = found.err.splitlines()
+    assert first.endswith("needs what is not installed: aiohttp, cryptography")
+    assert second == f"  Install it: pip install 'kubeflink[{extra}]'"
