@@ -85,13 +85,26 @@ class FlinkCommand:
                 start_new_session=True,
             )
             failure = _Failure(on_error)
+            has_spoken = False
+
+            def hear(line: str) -> None:
+                nonlocal has_spoken
+                has_spoken = True
+                on_line(line)
+
             try:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(_lines(process.stdout, on_line))
+                    group.create_task(_lines(process.stdout, hear))
                     group.create_task(_lines(process.stderr, failure.hear))
                 code = await process.wait()
             finally:
                 await _end(process)
+        if code == _PROGRAM_ABORTED and not has_spoken:
+            # Flink's client has not listened yet when Python ends at once, as at a syntax error.
+            raise LocalError(
+                "The program failed and has said nothing",
+                hint="One that ends at once is not always heard; see it by: python PROGRAM",
+            )
         if code == _PROGRAM_ABORTED:
             raise LocalError("The program failed, as it has said above")
         if code != 0:

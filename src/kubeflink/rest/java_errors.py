@@ -21,6 +21,8 @@ _UNINFORMATIVE = frozenset(
     {"java.util.concurrent.TimeoutException", "java.lang.InterruptedException"}
 )
 
+_TRACEBACK = "Traceback (most recent call last):"
+
 # Flink's StopWithSavepointStoppingException.
 _SAVEPOINT_PATH = re.compile(
     r"StopWithSavepointStoppingException: A savepoint has been created at: (?P<path>\S.*?)"
@@ -42,13 +44,25 @@ class JavaError:
 
     @property
     def one_line(self) -> str:
-        """Class and message without line breaks; classes of Flink itself are not named."""
-        message = " ".join(self.message.split())
+        """Class and message without line breaks; classes of Flink itself are not named.
+
+        Where a function in Python failed, the message is its whole traceback: then it is what
+        Python says at its end.
+        """
+        message = _end_of_traceback(self.message) or " ".join(self.message.split())
         if not message:
             return self.simple_name
-        if self.name.startswith("org.apache.flink."):
+        if self.name.startswith("org.apache.flink.") or _TRACEBACK in self.message:
             return message
         return f"{self.simple_name}: {message}"
+
+
+def _end_of_traceback(message: str) -> str:
+    """The exception of a Python traceback, which is the last that is not indented; else empty."""
+    _, _, frames = message.rpartition(_TRACEBACK)
+    lines = frames.splitlines() if _TRACEBACK in message else []
+    ends = (number for number, line in enumerate(lines) if line and not line[0].isspace())
+    return " ".join(" ".join(lines[next(ends, len(lines)) :]).split())
 
 
 def causes(stack_trace: str) -> list[JavaError]:

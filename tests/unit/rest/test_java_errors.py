@@ -59,6 +59,22 @@ def test_a_chain_is_outermost_first_with_whole_messages(
             "Caused by: a.b.Outer$Inner: inner\n\t... 3 more\n",
             "Inner: inner",
         ),
+        (
+            "java.lang.RuntimeException: Failed to close remote bundle\n\tat A.b(A.java:1)\n"
+            "Caused by: java.lang.RuntimeException: Error received from SDK harness for"
+            " instruction 1: Traceback (most recent call last):\n"
+            '  File "job.py", line 3, in parse\n    int("x")\n    ~~~^^^^^\n'
+            "ValueError: no number\n\n"
+            "During handling of the above exception, another exception occurred:\n\n"
+            "Traceback (most recent call last):\n"
+            '  File "job.py", line 7, in greeting\n    raise Bad("first\\nsecond")\n'
+            "job.Bad: first\nsecond\n\n\tat A.b(A.java:1)\n",
+            "job.Bad: first second",
+        ),
+        (
+            "java.lang.RuntimeException: Traceback (most recent call last):\n  File cut off\n",
+            "Traceback (most recent call last): File cut off",
+        ),
     ],
 )
 def test_unusual_texts(text: str, expected: str) -> None:
