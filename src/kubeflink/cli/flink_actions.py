@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kubeflink.cli import console, flink_help, flink_options
 from kubeflink.cli.flink_arguments import CommandLine, parse
 from kubeflink.cli.invocation import Invocation
-from kubeflink.errors import UsageError
+from kubeflink.errors import RestUnreachableError, UsageError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.session import SessionCluster
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SESSION = "kubernetes-session"
 APPLICATION = "kubernetes-application"
 REMOTE = "remote"
+
+_NAMING = f"-t {SESSION} -Dkubernetes.cluster-id=ID, or -m HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,13 @@ async def cluster_of(action: Action) -> AsyncIterator[SessionCluster]:
 
         host, port = remote_address(action)
         tls = rest_tls_of(action.configuration)
-        async with RemoteCluster(host, port, tls=tls) as remote:
-            yield remote
+        try:
+            async with RemoteCluster(host, port, tls=tls) as remote:
+                yield remote
+        except RestUnreachableError as error:
+            if error.hint is None and not _names_address(action.line):
+                error.hint = f"No cluster was named by the command line: {_NAMING}"
+            raise
     else:
         raise unknown_target(action.target)
 
@@ -136,6 +143,14 @@ def unknown_target(target: str) -> UsageError:
     )
 
 
+def _names_address(line: CommandLine) -> bool:
+    """Whether the address is that of the command line, and not what a file says by default."""
+    from kubeflink.config.options import jobmanager, rest
+
+    given = dict(line.dynamic_properties)
+    return line.has("m") or rest.ADDRESS.key in given or jobmanager.RPC_ADDRESS.key in given
+
+
 def remote_address(action: Action) -> tuple[str, int]:
     """Host and port of a JobManager that is known by its address."""
     from kubeflink.config.options import jobmanager, rest
@@ -151,6 +166,6 @@ def remote_address(action: Action) -> tuple[str, int]:
     if address is None:
         raise UsageError(
             "no cluster was named",
-            hint=f"Name one: -t {SESSION} -Dkubernetes.cluster-id=ID, or -m HOST:PORT.",
+            hint=f"Name one: {_NAMING}",
         )
     return address, configuration.get(rest.PORT)

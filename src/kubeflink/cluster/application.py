@@ -72,12 +72,13 @@ class ApplicationCluster(FlinkCluster):
         cannot reach.
         """
         from kubeflink import spec
+        from kubeflink.spec.program import argument_list
 
         if isinstance(program, str):
             program = spec.Program(
                 uri=program,
                 main_class=entry_class,
-                arguments=tuple(args),
+                arguments=argument_list(args),
                 parallelism=parallelism,
                 savepoint_path=savepoint,
                 allow_non_restored_state=allow_non_restored_state,

@@ -22,6 +22,7 @@ from kubeflink.cluster.job_progress import (
     UNREACHABLE,
     JobProgress,
     Pauses,
+    counted,
     tasks_by_state,
 )
 from kubeflink.cluster.log_diagnosis import known_cause
@@ -323,8 +324,13 @@ class _Follower:
                 return details
             if not await pauses.pause():
                 state = self.told.state if self.told else UNKNOWN
+                tasks = self.told.tasks if self.told else {}
                 raise WaitTimeoutError(
-                    f"Job {self.job.id} has not ended after {timeout:g} s; it is {state}"
+                    f"Job {self.job.id} has not ended after {timeout:g} s;"
+                    f" it is {state}{counted(tasks)}",
+                    hint="Tasks wait for TaskManagers; kubeflink describe tells what is missing"
+                    if "SCHEDULED" in tasks
+                    else None,
                 )
 
     async def _ask(self) -> models.JobDetails | None:

@@ -6,6 +6,7 @@ asked whether the cluster is there at all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -64,3 +65,9 @@ def tasks_by_state(details: models.JobDetails) -> dict[str, int]:
             if count:
                 counts[state] = counts.get(state, 0) + count
     return counts
+
+
+def counted(tasks: Mapping[str, int]) -> str:
+    """The subtasks in brackets, behind the state of their job; empty if they are not known."""
+    told = ", ".join(f"{count} {state}" for state, count in sorted(tasks.items()))
+    return f" ({told})" if told else ""

@@ -20,11 +20,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kubeflink.cluster.portal import held_in_thread
 from kubeflink.config.options import deployment, pipeline, rest
-from kubeflink.errors import RestStatusError
+from kubeflink.errors import RestStatusError, UsageError
 
 if TYPE_CHECKING:
     from pyflink.common import Configuration as PyFlinkConfiguration
@@ -91,6 +91,8 @@ class Binding:
         from kubeflink import config
         from kubeflink.cluster.job_options import for_client
 
+        if mode.lower() not in get_args(Mode):
+            raise UsageError(f"the mode must be {' or '.join(get_args(Mode))}, not {mode}")
         given = config.load(conf_dir=None, overrides=options or {}, environ={})
         for notice in given.notices:
             logger.warning("%s", notice.message)

@@ -29,6 +29,7 @@ from kubeflink.cluster.job_progress import (
     UNREACHABLE,
     JobProgress,
     Pauses,
+    counted,
     tasks_by_state,
 )
 from kubeflink.errors import (
@@ -243,10 +244,9 @@ async def tasks_run(
             on_progress(seen)
         told = seen
         if not await pauses.pause():
-            counted = ", ".join(f"{count} {state}" for state, count in sorted(tasks.items()))
             raise WaitTimeoutError(
                 f"The tasks of job {job.id} do not all run after {timeout:g} s;"
-                f" it is {details.state}" + (f" ({counted})" if counted else ""),
+                f" it is {details.state}{counted(tasks)}",
                 hint="Nothing was asked of it; kubeflink describe and logs tell what it waits for",
             )
 

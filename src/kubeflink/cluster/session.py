@@ -183,6 +183,9 @@ class SessionCluster(FlinkCluster):
         With `job_graph="client"` its `main` runs on this side instead, where it finds this
         machine's files, in a JVM that `kubeflink[local]` brings; LocalError if it fails.
         """
+        from kubeflink.spec.program import argument_list
+
+        arguments = argument_list(args)
         if job_graph == "client":
             from kubeflink import config
             from kubeflink.cluster import client_side
@@ -191,7 +194,7 @@ class SessionCluster(FlinkCluster):
             program = Program(
                 uri=str(jar),
                 main_class=entry_class,
-                arguments=tuple(args),
+                arguments=arguments,
                 parallelism=parallelism,
                 detached=True,
                 savepoint_path=savepoint,
@@ -206,7 +209,7 @@ class SessionCluster(FlinkCluster):
             return await flink.run_jar(
                 jar_id,
                 entry_class=entry_class,
-                args=args,
+                args=arguments,
                 parallelism=parallelism,
                 savepoint=savepoint,
                 allow_non_restored_state=allow_non_restored_state,
@@ -259,7 +262,9 @@ class SessionCluster(FlinkCluster):
         `main` runs up to its first job; one that fails before is a RestStatusError with its cause.
         """
         from kubeflink.cluster import jars
+        from kubeflink.spec.program import argument_list
 
+        arguments = argument_list(args)
         async with (
             self.one_jobmanager() as flink,
             jars.lent(flink, Path(jar), on_upload) as jar_id,
@@ -267,7 +272,7 @@ class SessionCluster(FlinkCluster):
             return await flink.plan(
                 jar_id,
                 entry_class=entry_class,
-                args=args,
+                args=arguments,
                 parallelism=parallelism,
                 configuration=options,
             )

@@ -10,6 +10,7 @@ The client owns nothing: the HTTP client that it was given is closed by its owne
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +38,8 @@ LOG_SECONDS = 600.0
 
 UPLOAD_ANSWER_SECONDS = 120.0
 """How long Flink may take to store a jar after its last byte."""
+
+_DIGEST = re.compile(r"-[0-9a-f]{12}(?=\.jar$)")
 
 
 class FlinkClient:
@@ -202,7 +205,7 @@ class FlinkClient:
                 "POST",
                 f"/jars/{_segment(jar_id)}/run",
                 models.RunEnvelope,
-                what=f"run {jar_id.partition('_')[2] or jar_id}",
+                what=f"run {_jar_name(jar_id)}",
                 body=body,
                 read_seconds=RUN_SECONDS,
             )
@@ -239,7 +242,7 @@ class FlinkClient:
             "POST",
             f"/jars/{_segment(jar_id)}/plan",
             models.PlanEnvelope,
-            what=f"plan {jar_id.partition('_')[2] or jar_id}",
+            what=f"plan {_jar_name(jar_id)}",
             body=body,
             read_seconds=RUN_SECONDS,
         )
@@ -418,6 +421,11 @@ class FlinkClient:
                 return False
             raise
         return True
+
+
+def _jar_name(jar_id: str) -> str:
+    """The name of the file that was uploaded, without what Flink and `cluster.jars` put to it."""
+    return _DIGEST.sub("", jar_id.partition("_")[2] or jar_id)
 
 
 def _segment(text: str) -> str:

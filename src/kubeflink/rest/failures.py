@@ -250,6 +250,11 @@ def _proxy_failure(
 def _hint(code: int, told: str) -> str | None:
     if code == 413:
         return f"Raise {MAX_CONTENT_LENGTH_OPTION} of the cluster (bytes; its default is 104857600)"
+    if told.startswith("Could not find Flink job"):
+        return (
+            "`list --all` shows the jobs that the JobManager knows; without high availability it"
+            " forgets them when it is started again"
+        )
     if _NO_SAVEPOINT_DIRECTORY.search(told):
         return (
             "Name a directory that all pods can reach; the option is the cluster's default for it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +15,16 @@ SQL_DRIVER = "org.apache.flink.table.runtime.application.SqlDriver"
 """Runs a SQL script inside the JobManager (Flink 2.0), by the SQL gateway's jar of the image."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def argument_list(args: Sequence[str]) -> tuple[str, ...]:
+    """The arguments of a program; UsageError for one string, whose letters they would be."""
+    if isinstance(args, str):
+        raise UsageError(
+            f"The arguments of a program are a list, not one string: {args!r}",
+            hint=f"Write args=[{args!r}], or args=shlex.split(...) for several",
+        )
+    return tuple(args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,11 @@ The names are those of the cases in docs/deviations.md.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+from kubeflink.rest.transport import FirstContact
 
 from .conftest import SIZES, Call
 
@@ -182,3 +186,32 @@ def test_an_image_without_a_name(call: Call, words: tuple[str, ...], image: str)
 
     assert found.code == 2
     assert "--image has no value" in found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "is_told"),
+    [
+        ((), True),
+        (("-t", "remote"), True),
+        (("-m", "127.0.0.1:1"), False),
+        (("-Drest.address=127.0.0.1",), False),
+    ],
+)
+def test_an_address_that_nobody_gave_and_nobody_serves(
+    call: Call,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    is_told: bool,
+) -> None:
+    """Flink's file has `rest.address: localhost`: `list` without a cluster looks there."""
+    soon = FirstContact(refused=0.1, failing=0.1)
+    monkeypatch.setattr("kubeflink.rest.transport.FirstContact", lambda: soon)
+    lines = "rest.address: 127.0.0.1\nrest.port: 1\n"
+    (tmp_path / "config.yaml").write_text(lines, encoding="utf-8")
+    monkeypatch.setenv("FLINK_CONF_DIR", str(tmp_path))
+    found = call("list", *words)
+
+    assert found.code == 1
+    assert "JobManager 127.0.0.1:1 cannot be reached" in found.err
+    assert ("-t kubernetes-session -Dkubernetes.cluster-id=ID" in found.err) is is_told

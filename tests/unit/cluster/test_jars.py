@@ -10,7 +10,7 @@ import pytest
 
 from kubeflink import objects
 from kubeflink.cluster.session import SessionCluster
-from kubeflink.errors import RestStatusError, RestUnreachableError
+from kubeflink.errors import RestStatusError, RestUnreachableError, UsageError
 from support.kubernetes import SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer, scripted_server
 
@@ -116,6 +116,32 @@ async def test_a_program_that_fails_is_not_started_again(
         await demo.submit_jar(jar)
 
     assert len(flink_rest.requests("POST", RUN)) == 1
+
+
+async def test_arguments_in_one_string_are_no_letters(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    with pytest.raises(UsageError, match="a list, not one string: 'to be'"):
+        await demo.submit_jar(jar, args="to be")
+    with pytest.raises(UsageError, match="a list, not one string"):
+        await demo.plan(jar, args="to be")
+
+    assert flink_rest.seen == []
+
+
+async def test_a_failure_names_the_jar_as_its_file_is_called(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    kept = name_there(jar)
+    jar_id = f"36b2ad4c-3f60-4f2a-8e5c-0a1b2c3d4e5f_{kept}"
+    flink_rest.on("GET", "/jars", Answer(200, {"files": [{"id": jar_id, "name": kept}]}))
+    mistake = Answer(400, {"errors": ["java.lang.Exception: my mistake"]})
+    flink_rest.on("POST", f"/jars/{jar_id}/run", mistake)
+
+    with pytest.raises(RestStatusError) as caught:
+        await demo.submit_jar(jar)
+
+    assert caught.value.message == "run words.jar failed: Exception: my mistake"
 
 
 async def test_a_jar_without_main_is_not_sent_again(

@@ -144,8 +144,19 @@ async def test_the_limit_of_a_wait_tells_the_state(
 ) -> None:
     flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING"))
 
-    with pytest.raises(WaitTimeoutError, match=r"not ended after 0.5 s; it is RUNNING"):
+    with pytest.raises(WaitTimeoutError, match=r"not ended after 0.5 s; it is RUNNING$"):
         await demo.job(JOB).wait(timeout=0.5)
+
+
+async def test_the_limit_of_a_wait_tells_that_there_is_no_place_for_its_tasks(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    flink_rest.on("GET", f"/jobs/{JOB}", details("RUNNING", SCHEDULED=6))
+
+    with pytest.raises(WaitTimeoutError, match=r"it is RUNNING \(6 SCHEDULED\)") as caught:
+        await demo.job(JOB).wait(timeout=0.5)
+
+    assert "wait for TaskManagers" in str(caught.value.hint)
 
 
 async def test_a_savepoint_is_returned_with_its_place(

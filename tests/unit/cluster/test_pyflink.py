@@ -10,7 +10,7 @@ import pytest
 
 from kubeflink.cluster.pyflink import Binding, bound, functions_jar
 from kubeflink.cluster.remote import RemoteCluster
-from kubeflink.errors import ConfigurationError, LocalError
+from kubeflink.errors import ConfigurationError, LocalError, UsageError
 from support.scripted_server import Answer, ScriptedServer
 
 IMAGE = ("/opt/flink/lib/flink-cep-2.3.0.jar", "/opt/flink/lib/flink-dist-2.3.0.jar", "")
@@ -54,6 +54,11 @@ def test_the_options_of_an_environment() -> None:
         "parallelism.default": "2",
         "pipeline.classpaths": "file:///a.jar;file:///f.jar",
     }
+
+
+def test_a_mode_that_there_is_not() -> None:
+    with pytest.raises(UsageError, match="must be streaming or batch, not btch"):
+        Binding("h", 1, None).values("btch", None)  # type: ignore[arg-type]
 
 
 def test_a_mode_among_the_options_counts_more() -> None:
