@@ -21,7 +21,7 @@ from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.program_options import program_options
 from kubeflink.cli.submission import PYTHON_SUFFIX, SQL_SUFFIX, read_statements
-from kubeflink.errors import UsageError, WaitTimeoutError
+from kubeflink.errors import ClusterFailedError, UsageError, WaitTimeoutError
 from kubeflink.spec.program import SQL_DRIVER
 
 if TYPE_CHECKING:
@@ -188,6 +188,11 @@ async def _follow(app: ApplicationCluster, timeout: float | None) -> JobOutcome:
 
     try:
         return await attending.attended(_shown(app, timeout), on_interrupt)
+    except ClusterFailedError:
+        console.say(
+            f"the cluster {app.name} is left to be looked at; end it: kubeflink app stop {app.name}"
+        )
+        raise
     except (WaitTimeoutError, asyncio.CancelledError):
         _say_it_goes_on(app)
         raise

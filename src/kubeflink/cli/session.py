@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ from kubeflink.cli.cluster_options import (
 )
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import ClusterName, connected, connection_options
+from kubeflink.errors import ClusterFailedError, WaitTimeoutError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
@@ -82,8 +84,22 @@ async def _start(
                 async with deployment.taken_back_if_cancelled(
                     client, cluster.name, cluster.namespace, cluster.uid
                 ):
-                    await wait_ready(cluster, timeout)
+                    await _wait_or_leave(cluster, timeout)
             await _show(cluster, output, is_ready=wait)
+
+
+async def _wait_or_leave(cluster: SessionCluster, timeout: float) -> None:
+    try:
+        await wait_ready(cluster, timeout)
+    except (ClusterFailedError, WaitTimeoutError):
+        console.say(
+            f"the cluster {cluster.name} is left to be looked at;"
+            f" end it: kubeflink session stop {cluster.name}"
+        )
+        raise
+    except asyncio.CancelledError:
+        console.say(f"interrupted: the cluster {cluster.name} is removed again")
+        raise
 
 
 async def wait_ready(cluster: SessionCluster, timeout: float) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from support.recorder import RecordingServer
 
-from .conftest import SIZES
+from .conftest import SIZES, Call
 
 TIMEOUT = 60.0
 NAMED = ("-Dkubernetes.cluster-id=demo", *SIZES)
@@ -104,3 +104,33 @@ def test_while_commands_are_read(
     process.communicate(timeout=TIMEOUT)
     assert process.returncode == 128 + number
     assert "stop it: kubeflink session stop demo" in err
+
+
+OWN = ("session", "start", "demo", "--no-preflight")
+
+
+def test_a_cluster_that_does_not_become_ready_is_left_with_a_word(
+    call: Call, server: RecordingServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(server.kubeconfig(), encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    found = call(*OWN, "--timeout", "0.5s")
+
+    assert found.code == 3
+    assert "is left to be looked at; end it: kubeflink session stop demo\n" in found.err
+    assert server.objects.by_target != {}
+
+
+def test_an_interrupted_start_says_that_it_takes_the_cluster_back(
+    server: RecordingServer, tmp_path: Path
+) -> None:
+    process = start(server, tmp_path, *OWN)
+    until_deployed(server, process)
+
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=TIMEOUT)
+
+    assert process.returncode == 130
+    assert told.endswith("kubeflink: interrupted: the cluster demo is removed again\n")
+    assert server.objects.by_target == {}
