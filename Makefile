@@ -25,6 +25,7 @@ clean:
 	rm -rf $(VENV) build dist .coverage* .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml
+	@echo "Installing kubeflink, Flink's jars and a JRE into $(VENV), once: some 500 MB, without a word"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --group dev --editable '.[local,s3]'
