@@ -4,7 +4,7 @@ The one of `Portal` works in scripts, in a REPL and in notebooks, whose own thre
 loop already. Its thread starts with the first call and is a daemon: it holds nothing that needs an
 orderly end, since connections are closed by the objects that own them.
 
-`held_in_thread` is for what has to go on working while the caller's own loop stands still.
+`HeldInThread` is for what has to go on working while the caller's own loop stands still.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -75,45 +75,55 @@ async def _run(coroutine: Coroutine[Any, Any, T], result: concurrent.futures.Fut
         result.set_result(value)
 
 
-@asynccontextmanager
-async def held_in_thread(
-    context: Callable[[], AbstractAsyncContextManager[T]],
-) -> AsyncIterator[T]:
+class HeldInThread(AbstractAsyncContextManager[T]):
     """Hold a context open on an event loop in a thread of its own, which ends with this one.
 
     What entering it raises is raised here. It is left before this one is, also when that is
-    cancelled.
+    cancelled. No generator: of two that are open, one around the other, asyncio closes both at
+    once when a program ends without closing them, and complains.
     """
-    opened: concurrent.futures.Future[T] = concurrent.futures.Future()
-    opened.set_running_or_notify_cancel()  # a waiter that is cancelled leaves it alone
-    started: concurrent.futures.Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]]
-    started = concurrent.futures.Future()
 
-    async def hold() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        started.set_result((asyncio.get_running_loop(), task))
-        async with context() as value:
-            opened.set_result(value)
-            await asyncio.Event().wait()  # it ends by being cancelled
+    def __init__(self, context: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._context = context
+        self._opened: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._opened.set_running_or_notify_cancel()  # a waiter that is cancelled leaves it alone
+        self._started: concurrent.futures.Future[
+            tuple[asyncio.AbstractEventLoop, asyncio.Task[None]]
+        ] = concurrent.futures.Future()
+        self._thread = threading.Thread(target=self._run, name="kubeflink held", daemon=True)
 
-    def run() -> None:
+    async def __aenter__(self) -> T:
+        self._thread.start()
         try:
-            asyncio.run(hold())
-        except asyncio.CancelledError:
-            if not opened.done():
-                opened.set_exception(asyncio.CancelledError())
-        except BaseException as error:
-            if opened.done():
-                raise  # leaving failed: the thread's hook tells
-            opened.set_exception(error)
+            return await asyncio.wrap_future(self._opened)
+        except BaseException:
+            await self._leave()
+            raise
 
-    thread = threading.Thread(target=run, name="kubeflink held", daemon=True)
-    thread.start()
-    try:
-        yield await asyncio.wrap_future(opened)
-    finally:
-        loop, task = started.result()
+    async def __aexit__(self, *_: object) -> None:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        loop, task = self._started.result()
         with contextlib.suppress(RuntimeError):  # the loop has ended by itself
             loop.call_soon_threadsafe(task.cancel)
-        await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(self._thread.join)
+
+    async def _hold(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._started.set_result((asyncio.get_running_loop(), task))
+        async with self._context() as value:
+            self._opened.set_result(value)
+            await asyncio.Event().wait()  # it ends by being cancelled
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._hold())
+        except asyncio.CancelledError:
+            if not self._opened.done():
+                self._opened.set_exception(asyncio.CancelledError())
+        except BaseException as error:
+            if self._opened.done():
+                raise  # leaving failed: the thread's hook tells
+            self._opened.set_exception(error)

@@ -22,7 +22,7 @@ from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from kubeflink.cluster.portal import held_in_thread
+from kubeflink.cluster.portal import HeldInThread
 from kubeflink.config.options import deployment, pipeline, rest
 from kubeflink.errors import RestStatusError, UsageError
 
@@ -122,7 +122,7 @@ async def bound(cluster: SessionCluster) -> AsyncIterator[Binding]:
     version = (await flink.overview()).flink_version
     await asyncio.to_thread(gateway.start, version)
     functions = functions_jar(await _class_path(flink), version)
-    async with held_in_thread(lambda: _socket(cluster)) as (host, port):
+    async with HeldInThread(lambda: _socket(cluster)) as (host, port):
         yield Binding(host, port, functions)
 
 

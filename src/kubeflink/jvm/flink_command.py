@@ -38,6 +38,9 @@ END_SECONDS = 10.0
 """How long an interrupted process may take to end before it is killed."""
 
 _HEAP: Final = "-Xmx512m"
+_TEMPORARY: Final = "tmp"
+"""Where the client copies the program and its files to; it does not always remove them."""
+
 _LONGEST_LINE = 16 * 1024 * 1024
 _FAILURE: Final = "The program finished with the following exception:"
 
@@ -72,6 +75,7 @@ class FlinkCommand:
         with tempfile.TemporaryDirectory(prefix="kubeflink-client-") as scratch:
             conf = Path(scratch)
             (conf / "log4j.properties").write_text(NO_LOGGING, encoding="utf-8")
+            (conf / _TEMPORARY).mkdir()
             name, text = configuration.nested_or_flat_text()
             (conf / name).write_text(text, encoding="utf-8")
             process = await asyncio.create_subprocess_exec(
@@ -122,6 +126,7 @@ class FlinkCommand:
             f"-Dlog4j.configurationFile=file:{conf / 'log4j.properties'}",
             f"-Dlog4j.configuration=file:{conf / 'log4j.properties'}",
             f"-Dlog.file={conf / 'client.log'}",
+            f"-Djava.io.tmpdir={conf / _TEMPORARY}",
             "-classpath",
             os.pathsep.join(jars),
             CLASS,

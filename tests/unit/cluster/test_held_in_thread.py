@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import AsyncIterator
@@ -10,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from kubeflink.cluster.portal import held_in_thread
+from kubeflink.cluster.portal import HeldInThread
 
 
 class Served:
@@ -38,7 +40,7 @@ class Served:
 async def test_it_works_while_the_loop_stands_still() -> None:
     served = Served()
 
-    async with held_in_thread(served) as port:
+    async with HeldInThread(served) as port:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:  # noqa: ASYNC210
             assert answer.read() == b"alive"
 
@@ -54,7 +56,7 @@ async def test_what_entering_raises_is_raised_here() -> None:
         yield
 
     with pytest.raises(ValueError, match="no such thing"):
-        async with held_in_thread(failing):
+        async with HeldInThread(failing):
             pytest.fail("it was entered")
 
 
@@ -62,7 +64,7 @@ async def test_its_user_may_fail() -> None:
     served = Served()
 
     with pytest.raises(ValueError, match="mine"):
-        async with held_in_thread(served):
+        async with HeldInThread(served):
             raise ValueError("mine")
 
     assert served.closed is not None
@@ -83,7 +85,7 @@ async def test_cancelling_its_user_ends_it(enters: bool) -> None:
             left.set()
 
     async def use() -> None:
-        async with held_in_thread(slow):
+        async with HeldInThread(slow):
             await asyncio.sleep(3600)
 
     task = asyncio.create_task(use())
@@ -93,3 +95,37 @@ async def test_cancelling_its_user_ends_it(enters: bool) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert left.is_set()
+
+
+UNCLOSED = """
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from kubeflink.cluster.portal import HeldInThread
+
+left = AsyncExitStack()
+
+@asynccontextmanager
+async def inner():
+    try:
+        yield
+    finally:
+        print("left")
+
+@asynccontextmanager
+async def outer():
+    async with HeldInThread(inner):
+        yield
+
+async def main():
+    await left.enter_async_context(outer())
+
+asyncio.run(main())
+"""
+
+
+def test_a_program_that_does_not_close_ends_in_silence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", UNCLOSED], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert (done.stdout, done.stderr) == ("left\n", "")

@@ -48,3 +48,22 @@ async def test_who_has_said_why_a_program_failed(tmp_path: Path, script: str, to
 
     assert caught.value.message == told
     assert heard == [line for line in ["SyntaxError: never closed"] if line in script]
+
+
+async def test_nothing_of_it_stays(tmp_path: Path) -> None:
+    heard: list[str] = []
+    script = """
+for word in "$@"; do case $word in -Djava.io.tmpdir=*) place=${word#*=};; esac; done
+touch "$place/job.py" && echo "$place" """
+    configuration = load(conf_dir=None, environ={})
+
+    await asyncio.wait_for(
+        client(tmp_path, script).run(
+            ["run"], configuration=configuration, on_line=heard.append, on_error=heard.append
+        ),
+        60,
+    )
+
+    (place,) = heard
+    assert Path(place).is_absolute()
+    assert not Path(place).parent.exists()
