@@ -25,7 +25,7 @@ from kubeflink.cluster import runner
 from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.cluster.job import JobOutcome
 from kubeflink.cluster.sql import runnable_script
-from kubeflink.errors import JobFailedError, KubeflinkError
+from kubeflink.errors import JobFailedError, KubeflinkError, RestUnreachableError
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.portforward import PortForward
 from kubeflink.local.cluster import EmbeddedCluster
@@ -388,8 +388,9 @@ async def prove(
             await run.kill_jobmanager()
 
             # Made while nobody serves; each of them has to wait and to succeed.
-            calls.create_task(run.cluster.jobs())
-            calls.create_task(command_line(kubernetes, "list", f"--{_OPTION[row.kind]}", row.name))
+            calls.create_task(answered(run.cluster.jobs))
+            listing = ("list", f"--{_OPTION[row.kind]}", row.name)
+            calls.create_task(answered(lambda: command_line(kubernetes, *listing)))
             calls.create_task(eventually(lambda: overview_by(rest), "the port-forward goes on"))
             if row.workers is not Workers.STAY:
                 # From now on, for it can be seen for a time only.
@@ -397,6 +398,22 @@ async def prove(
 
         await check_ports(run)
         await CHECKS[row.job](run)
+
+
+async def answered(ask: Callable[[], Awaitable[object]]) -> None:
+    """Until a request was answered; on a busy machine a JobManager starts for longer than a minute.
+
+    That is how long a request waits by itself.
+    """
+
+    async def succeeds() -> bool:
+        try:
+            await ask()
+        except RestUnreachableError:
+            return False
+        return True
+
+    await eventually(succeeds, "an answer")
 
 
 async def overview_by(forward: PortForward) -> bool:
@@ -417,7 +434,10 @@ async def command_line(kubernetes: EmbeddedCluster, *words: str) -> None:
         stderr=asyncio.subprocess.STDOUT,
     )
     output, _ = await asyncio.wait_for(process.communicate(), JVM_SECONDS)
-    assert process.returncode == 0, output.decode()
+    told = output.decode()
+    if "cannot be reached" in told.rpartition("kubeflink: ")[2]:
+        raise RestUnreachableError(told)
+    assert process.returncode == 0, told
 
 
 async def check_ports(run: Run) -> None:
