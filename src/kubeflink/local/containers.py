@@ -218,6 +218,7 @@ class Container:
         process = self._adopted(record)
         if record.identity.is_alive():
             return await self._go_on(process)
+        process.kill_rest()
         past = self.view.last_state.get("terminated")
         if past is not None and not self.view.is_running:
             return int(past["exitCode"])  # It was in its back-off.

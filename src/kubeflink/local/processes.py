@@ -77,10 +77,23 @@ class ProcessIdentity:
     def signal(self, number: signal.Signals) -> None:
         """Send the signal to the whole group; nothing happens when it has gone."""
         if self.is_alive():
-            try:
-                os.killpg(self.pid, number)
-            except ProcessLookupError:
-                return  # It ended between the two calls.
+            _signal_group(self.pid, number)
+
+    def kill_rest(self) -> None:
+        """Kill what goes on in its group without it: the system gives its pid to nobody meanwhile.
+
+        Where another process has the pid, or the system was started again, nothing is left of it.
+        """
+        is_of_this_boot = self.started.startswith(_boot()) if _has_proc() else True
+        if is_of_this_boot and start_time(self.pid) is None:
+            _signal_group(self.pid, signal.SIGKILL)
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return  # It has ended.
 
 
 def start_time(pid: int) -> str | None:
@@ -89,9 +102,13 @@ def start_time(pid: int) -> str | None:
         # The name in the second field may hold blanks and parentheses; what follows it does not.
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return None if os.path.exists("/proc/self/stat") else _start_time_from_ps(pid)
+        return None if _has_proc() else _start_time_from_ps(pid)
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else f"{_boot()} {fields[19]}"
+
+
+def _has_proc() -> bool:
+    return os.path.exists("/proc/self/stat")
 
 
 def _boot() -> str:
@@ -126,7 +143,13 @@ class ContainerProcess:
         """
         while not self._has_ended():
             await _process_end(self.identity.pid)
+        self.kill_rest()
         return self.exit_code()
+
+    def kill_rest(self) -> None:
+        """When it has ended: kill what a shim that was killed itself could not end any more."""
+        if not self._exit_file.exists():
+            self.identity.kill_rest()
 
     def exit_code(self) -> int:
         """How it ended; only meaningful after it has."""
