@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubeflink.cli import console, progress, tables
+from kubeflink.cli import console, next_step, progress, tables
 from kubeflink.cli.cluster_options import (
     Deploying,
     delete,
@@ -189,9 +189,8 @@ async def _follow(app: ApplicationCluster, timeout: float | None) -> JobOutcome:
     try:
         return await attending.attended(_shown(app, timeout), on_interrupt)
     except ClusterFailedError:
-        console.say(
-            f"the cluster {app.name} is left to be looked at; end it: kubeflink app stop {app.name}"
-        )
+        how = next_step.command(f"app stop {app.name}", app)
+        console.say(f"the cluster {app.name} is left to be looked at; end it: {how}")
         raise
     except (WaitTimeoutError, asyncio.CancelledError):
         _say_it_goes_on(app)
@@ -199,7 +198,8 @@ async def _follow(app: ApplicationCluster, timeout: float | None) -> JobOutcome:
 
 
 def _say_it_goes_on(app: ApplicationCluster) -> None:
-    console.say(f"the application {app.name} goes on; end it: kubeflink app stop {app.name}")
+    how = next_step.command(f"app stop {app.name}", app)
+    console.say(f"the application {app.name} goes on; end it: {how}")
 
 
 async def _shown(app: ApplicationCluster, timeout: float | None) -> JobOutcome:

@@ -114,6 +114,7 @@ def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
             rest_cert: str | None,
             **kw: Any,
         ) -> Any:
+            from kubeflink.cli import next_step
             from kubeflink.cluster.access import Connection
             from kubeflink.config.rest_tls import given_files
 
@@ -123,6 +124,7 @@ def connection_options(*, short_namespace: bool = True) -> Callable[[F], F]:
                     raise UsageError(
                         f"--{option} has no value", hint="Is a variable of the shell empty?"
                     )
+            next_step.remember(given)
             connection = Connection(kubeconfig, context, namespace, given_files(rest_ca, rest_cert))
             return function(*args, connection=connection, **kw)
 

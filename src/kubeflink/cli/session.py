@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubeflink.cli import console, progress, tables
+from kubeflink.cli import console, next_step, progress, tables
 from kubeflink.cli.cluster_options import (
     Deploying,
     delete,
@@ -92,10 +92,8 @@ async def _wait_or_leave(cluster: SessionCluster, timeout: float) -> None:
     try:
         await wait_ready(cluster, timeout)
     except (ClusterFailedError, WaitTimeoutError):
-        console.say(
-            f"the cluster {cluster.name} is left to be looked at;"
-            f" end it: kubeflink session stop {cluster.name}"
-        )
+        how = next_step.command(f"session stop {cluster.name}", cluster)
+        console.say(f"the cluster {cluster.name} is left to be looked at; end it: {how}")
         raise
     except asyncio.CancelledError:
         console.say(f"interrupted: the cluster {cluster.name} is removed again")
@@ -128,9 +126,12 @@ async def _show(cluster: SessionCluster, output: str, *, is_ready: bool) -> None
         console.out(f"Web UI: {address.url}")
     elif address.pending is not None:
         console.say(f"it has no address yet: {address.pending}")
-    console.say(f"run a job: kubeflink run --session {cluster.name} JAR")
-    console.say(f"web UI: kubeflink ui {cluster.name}")
-    console.say(f"end it: kubeflink session stop {cluster.name}")
+    for what, words in (
+        ("run a job", f"run --session {cluster.name} JAR"),
+        ("web UI", f"ui {cluster.name}"),
+        ("end it", f"session stop {cluster.name}"),
+    ):
+        console.say(f"{what}: {next_step.command(words, cluster)}")
 
 
 @session_command.command("stop")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kubeflink.cli import console, progress, tables
+from kubeflink.cli import console, next_step, progress, tables
 from kubeflink.cli.jobs import HELP_NAMES, on_cluster, open_cluster
 from kubeflink.cli.parameters import (
     output_option,
@@ -292,7 +292,7 @@ def _jar_program(jar: str | None, sql: str | None, given: Mapping[str, Any]) -> 
 
 
 def _how_to_cancel(job: Job) -> str:
-    return f"kubeflink cancel --session {job.cluster.name} {job.id}"
+    return next_step.command(f"cancel --session {job.cluster.name} {job.id}", job.cluster)
 
 
 async def follow(job: Job, timeout: float | None) -> JobOutcome:

@@ -122,6 +122,35 @@ def test_a_cluster_that_does_not_become_ready_is_left_with_a_word(
     assert server.objects.by_target != {}
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (("-n", "other"), "--namespace other"),
+        (("-Dkubernetes.namespace=other",), "--namespace other"),
+        (("--kubeconfig", "a file"), "--kubeconfig 'a file'"),
+        (("--context", "test", "-n", "default"), "--namespace default --context test"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_to_copy_goes_to_the_same_cluster(
+    call: Call,
+    server: RecordingServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    given: tuple[str, ...],
+    shown: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a file").write_text(server.kubeconfig(), encoding="utf-8")
+    monkeypatch.setenv("KUBECONFIG", "a file")
+
+    found = call(*OWN, *given, "--no-wait")
+
+    assert found.code == 0, found.err
+    assert f"run a job: kubeflink run --session demo JAR {shown}\n" in found.err
+    assert f"end it: kubeflink session stop demo {shown}\n" in found.err
+
+
 def test_an_interrupted_start_says_that_it_takes_the_cluster_back(
     server: RecordingServer, tmp_path: Path
 ) -> None:
