@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import kubeflink
-from support.cache import MissingError, once
+from support.cache import MissingError, cache_directory, exclusively, once
 from support.flink_jars import flink_jars
 
 SECONDS = 600.0
@@ -75,9 +75,12 @@ def pyflink_python(version: str) -> Path:
         needed += importlib.metadata.requires("kubeflink") or []
         left_out = re.compile(r"apache-flink-libraries|.*extra ==")
         _run(*install, *(each for each in needed if not left_out.match(each)))
-        _link_jars(flink_jars(version), packages / "pyflink")
 
-    return _with_kubeflink(once(f"pyflink-{version}-complete", make))
+    home = once(f"pyflink-{version}-complete", make)
+    (pyflink,) = home.glob("lib/python*/site-packages/pyflink")
+    with exclusively(cache_directory() / f"{home.name}.lock"):
+        _link_jars(flink_jars(version), pyflink)
+    return _with_kubeflink(home)
 
 
 def object_store_python() -> Path:
@@ -107,11 +110,17 @@ def _with_kubeflink(home: Path) -> Path:
 
 
 def _link_jars(home: Path, target: Path) -> None:
-    """Directories of links, since Flink does not follow a link to `lib` itself."""
+    """Directories of links, since Flink does not follow a link to `lib` itself.
+
+    They may lead into the environment of a clone that has gone since: those are made anew.
+    """
     for name in ("lib", "opt", "plugins"):
         (target / name).mkdir(parents=True, exist_ok=True)
         for entry in (home / name).iterdir():
-            (target / name / entry.name).symlink_to(entry)
+            link = target / name / entry.name
+            if not link.exists():
+                link.unlink(missing_ok=True)
+                link.symlink_to(entry)
 
 
 def _run(*command: str) -> None:
