@@ -30,7 +30,7 @@ def test_an_api_server_that_does_not_serve_for_a_while(
 
     assert found.code == 0
     told = [line for line in found.err.splitlines() if "(for up to 60 s), last: " in line]
-    assert 1 <= len(told) < 4
+    assert told  # how many, and when, is a matter of the clock: tests/unit/kube/test_outage.py
     assert told[0].startswith("kubeflink: waiting for the API server http")
     assert all("away" in line for line in told)
     assert "answers again" in found.err
