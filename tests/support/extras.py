@@ -7,6 +7,7 @@ that says what is left out. The cache is that of `support.cache`.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import sys
 from pathlib import Path
 
 import kubeflink
-from support.cache import MissingError, cache_directory, exclusively, once
+from support.cache import MissingError, once
 from support.flink_jars import flink_jars
 
 SECONDS = 600.0
@@ -24,20 +25,20 @@ def flink_with_sql_gateway(version: str) -> Path:
     """A Flink as in the official image, whose `opt` has the SQL gateway, which PyPI has not."""
 
     def make(fresh: Path) -> None:
-        _link_jars(flink_jars(version), fresh)
+        _keep_jars(flink_jars(version), fresh)
         _fetch(f"org.apache.flink:flink-sql-gateway:{version}", fresh / "opt")
 
-    return once(f"flink-{version}-with-sql-gateway", make)
+    return once(f"flink-{version}-sql-gateway", make)
 
 
 def flink_with_s3(version: str) -> Path:
     """The same with a plug-in for S3 in its `opt`, which the official image has too."""
 
     def make(fresh: Path) -> None:
-        shutil.copytree(flink_with_sql_gateway(version), fresh, symlinks=True, dirs_exist_ok=True)
+        _keep_jars(flink_with_sql_gateway(version), fresh)
         _fetch(f"org.apache.flink:flink-s3-fs-hadoop:{version}", fresh / "opt")
 
-    return once(f"flink-{version}-with-s3", make)
+    return once(f"flink-{version}-sql-gateway-s3", make)
 
 
 def s3_plugin(version: str) -> str:
@@ -75,12 +76,9 @@ def pyflink_python(version: str) -> Path:
         needed += importlib.metadata.requires("kubeflink") or []
         left_out = re.compile(r"apache-flink-libraries|.*extra ==")
         _run(*install, *(each for each in needed if not left_out.match(each)))
+        _keep_jars(flink_jars(version), packages / "pyflink")
 
-    home = once(f"pyflink-{version}-complete", make)
-    (pyflink,) = home.glob("lib/python*/site-packages/pyflink")
-    with exclusively(cache_directory() / f"{home.name}.lock"):
-        _link_jars(flink_jars(version), pyflink)
-    return _with_kubeflink(home)
+    return _with_kubeflink(once(f"pyflink-{version}-with-jars", make))
 
 
 def object_store_python() -> Path:
@@ -109,18 +107,20 @@ def _with_kubeflink(home: Path) -> Path:
     return home / "bin" / "python"
 
 
-def _link_jars(home: Path, target: Path) -> None:
-    """Directories of links, since Flink does not follow a link to `lib` itself.
+def _keep_jars(home: Path, target: Path) -> None:
+    """The jars of a Flink as files of the cache's own, which outlive the environment they are from.
 
-    They may lead into the environment of a clone that has gone since: those are made anew.
+    They are hard links where the file system can, since they are 230 MB.
     """
     for name in ("lib", "opt", "plugins"):
-        (target / name).mkdir(parents=True, exist_ok=True)
-        for entry in (home / name).iterdir():
-            link = target / name / entry.name
-            if not link.exists():
-                link.unlink(missing_ok=True)
-                link.symlink_to(entry)
+        shutil.copytree(home / name, target / name, copy_function=_keep, dirs_exist_ok=True)
+
+
+def _keep(source: str, target: str) -> None:
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:  # another file system, or one without hard links
+        shutil.copy2(source, target)
 
 
 def _run(*command: str) -> None:
