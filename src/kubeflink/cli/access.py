@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kubeflink.cli import console
+from kubeflink.cli import console, next_step
 
 if TYPE_CHECKING:
     from kubeflink.config import Configuration
@@ -35,6 +35,14 @@ def configured_client(configuration: Configuration) -> KubeClient:
             f" context; -Dkubernetes.namespace={access.namespace} chooses that one"
         )
     _say_notices(access.notices)
+    next_step.remember(
+        {
+            # The own commands follow the context where no namespace is named.
+            "namespace": None if access.namespace == namespace else namespace,
+            "context": configuration.get(k8s.CONTEXT),
+            "kubeconfig": configuration.get(k8s.CONFIG_FILE),
+        }
+    )
     return KubeClient.of(
         replace(access, namespace=namespace, rest_tls=rest_tls_of(configuration)),
         user_agent=configuration.get_optional(k8s.CLIENT_USER_AGENT),

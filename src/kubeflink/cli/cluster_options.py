@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kubeflink.cli import console, progress
+from kubeflink.cli import console, next_step, progress
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.parameters import (
     ClusterName,
@@ -55,7 +55,7 @@ class Deploying:
         options = self.options
         if self.image is not None:
             options = {**options, k8s.CONTAINER_IMAGE_REF.key: self.image}
-        return configured(
+        configuration, client = configured(
             self.connection,
             name,
             with_broker(options, self.broker),
@@ -63,6 +63,15 @@ class Deploying:
             flink_version=self.flink_version or invocation.flink_version,
             strict=invocation.strict,
         )
+        given = self.connection
+        next_step.remember(
+            {
+                "namespace": given.namespace,
+                "context": given.context or configuration.get(k8s.CONTEXT),
+                "kubeconfig": given.kubeconfig or configuration.get(k8s.CONFIG_FILE),
+            }
+        )
+        return configuration, client
 
 
 _DEPLOYING = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -22,8 +21,6 @@ TERMINATED_TITLE = "---------------------- Terminated Jobs ---------------------
 
 _SCHEDULED = frozenset({"CREATED", "INITIALIZING"})
 _ENDED = frozenset({"FINISHED", "CANCELED", "FAILED"})
-
-_JOB_ID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 def run(action: Action) -> int:
@@ -95,9 +92,9 @@ def job_id(text: str | None, action: str) -> str:
         raise UsageError(
             "no job was named", hint=f"Write {action} JOB-ID; kubeflink list shows the ids."
         )
-    if not _JOB_ID.fullmatch(text):
-        raise UsageError(f"{text} is no job id", hint="It has 32 hexadecimal digits.")
-    return text.lower()
+    from kubeflink.cluster import ids
+
+    return ids.job_id(text)
 
 
 async def _cancel(action: Action) -> None:

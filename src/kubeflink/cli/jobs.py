@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from kubeflink.cli import console, tables
+from kubeflink.cli import console, next_step, tables
 from kubeflink.cli.parameters import (
     ClusterName,
     connected,
@@ -362,9 +362,8 @@ def _show_savepoint(saved: Any, what: str, output: str) -> None:
 
 def _show_trigger(job: Job, trigger: str, command: str, how: SavepointRequest) -> None:
     _show({"job_id": job.id, "trigger_id": trigger}, f"Trigger id: {trigger}", how.output)
-    console.say(
-        f"wait for it: kubeflink {command} {job.cluster.name} {job.id} --trigger-id {trigger}"
-    )
+    words = f"{command} {job.cluster.name} {job.id} --trigger-id {trigger}"
+    console.say(f"wait for it: {next_step.command(words, job.cluster)}")
 
 
 def _show(found: dict[str, Any], told: str, output: str) -> None:

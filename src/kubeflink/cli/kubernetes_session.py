@@ -107,10 +107,10 @@ def leaving(cluster_id: str, namespace: str, kind: str = "session") -> Iterator[
     try:
         yield
     except (asyncio.CancelledError, KeyboardInterrupt, Terminated):
-        console.say(
-            f"the cluster {cluster_id} is there and goes on;"
-            f" stop it: kubeflink {kind} stop {cluster_id} -n {namespace}"
-        )
+        from kubeflink.cluster import next_step
+
+        how = next_step.command(f"{kind} stop {cluster_id}", namespace)
+        console.say(f"the cluster {cluster_id} is there and goes on; stop it: {how}")
         raise
 
 

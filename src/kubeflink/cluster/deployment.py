@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubeflink import objects
-from kubeflink.cluster import ownership
+from kubeflink.cluster import next_step, ownership
 from kubeflink.errors import (
     ClusterExistsError,
     ConflictError,
@@ -191,9 +191,10 @@ async def take_back(client: KubeClient, cluster_id: str, namespace: str, uid: st
         return None
     except KubernetesError as error:
         logger.debug("clean-up failed", exc_info=error)
+        how = next_step.kubectl(f"delete deployment {cluster_id}", namespace)
         return (
             f"Deployment {cluster_id} could not be taken back ({error.message}); remove"
-            f" it by: kubectl delete deployment {cluster_id} -n {namespace}"
+            f" it by: {how}"
         )
     return None
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kubeflink.cluster import job_progress, savepoints
+from kubeflink.cluster import ids, job_progress, next_step, savepoints
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.job_progress import (
@@ -28,6 +28,7 @@ from kubeflink.cluster.job_progress import (
 from kubeflink.cluster.log_diagnosis import known_cause
 from kubeflink.cluster.savepoints import SAVEPOINT_SECONDS, Savepoint
 from kubeflink.errors import (
+    ClusterFailedError,
     ClusterNotFoundError,
     JobFailedError,
     NotFoundError,
@@ -113,11 +114,11 @@ class JobOutcome:
 
 
 class Job:
-    """A job on a cluster, known by its id of 32 hexadecimal digits."""
+    """A job on a cluster, known by its id of 32 hexadecimal digits; UsageError for any other."""
 
     def __init__(self, cluster: FlinkCluster, job_id: str) -> None:
         self._cluster = cluster
-        self.id = job_id
+        self.id = ids.job_id(job_id)
 
     def __repr__(self) -> str:
         return f"<Job {self.id} on {self._cluster.name}>"
@@ -140,7 +141,7 @@ class Job:
         """The state in Flink's words, or `UNKNOWN` while the cluster cannot be reached."""
         try:
             return await (await self._cluster.flink()).job_state(self.id)
-        except UNREACHABLE:
+        except (*UNREACHABLE, ClusterFailedError):
             return UNKNOWN
 
     async def exceptions(self) -> models.JobExceptions:
@@ -325,10 +326,12 @@ class _Follower:
             if not await pauses.pause():
                 state = self.told.state if self.told else UNKNOWN
                 tasks = self.told.tasks if self.told else {}
+                cluster = self.job.cluster
+                how = next_step.command(f"describe {cluster.name}", cluster.namespace)
                 raise WaitTimeoutError(
                     f"Job {self.job.id} has not ended after {timeout:g} s;"
                     f" it is {state}{counted(tasks)}",
-                    hint="Tasks wait for TaskManagers; kubeflink describe tells what is missing"
+                    hint=f"Tasks wait for TaskManagers; what is missing tells: {how}"
                     if "SCHEDULED" in tasks
                     else None,
                 )

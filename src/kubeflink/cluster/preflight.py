@@ -14,7 +14,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubeflink.cluster import removal
+from kubeflink.cluster import next_step, removal
 from kubeflink.errors import KubernetesError, NotFoundError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import (
@@ -170,8 +170,8 @@ async def _namespace(client: KubeClient, namespace: str) -> list[Finding]:
     try:
         await client.get(NAMESPACES, namespace)
     except NotFoundError:
-        hint = f"Create it: kubectl create namespace {namespace}"
-        return [Finding(f"There is no namespace {namespace}", hint)]
+        how = next_step.kubectl(f"create namespace {namespace}", None)
+        return [Finding(f"There is no namespace {namespace}", f"Create it: {how}")]
     except KubernetesError:  # often not allowed, and no reason not to go on
         return []
     return []
@@ -204,11 +204,11 @@ async def leftovers(client: KubeClient, plan: Plan) -> list[Finding]:
         return []
     jobs = removal.recoverable_jobs(found, plan.cluster_id)
     told = f" It would recover: {', '.join(jobs)}." if jobs else ""
+    how = next_step.command(f"session stop {plan.cluster_id} --ha-data delete", plan.namespace)
     return [
         Finding(
             f"A former cluster {plan.cluster_id} left its high-availability data.{told}",
-            f"To start anew, delete it first: kubeflink session stop {plan.cluster_id}"
-            " --ha-data delete",
+            f"To start anew, delete it first: {how}",
             is_fatal=False,
         )
     ]
@@ -220,10 +220,11 @@ async def _account(
     try:
         await client.get(SERVICE_ACCOUNTS, account, namespace)
     except NotFoundError:
+        how = next_step.kubectl(f"create serviceaccount {account}", namespace)
         return [
             Finding(
                 f"There is no service account {account} in namespace {namespace}",
-                f"Create it: kubectl create serviceaccount {account} -n {namespace}",
+                f"Create it: {how}",
                 manifest=role_for(account, namespace, needs),
             )
         ]
@@ -236,12 +237,14 @@ async def _account(
     if not missing:
         return []
     told = ", ".join(f"{verb} {resource.plural}" for verb, resource in missing)
+    how = next_step.kubectl(
+        f"create rolebinding flink --clusterrole=edit --serviceaccount={namespace}:{account}",
+        namespace,
+    )
     return [
         Finding(
             f"Service account {account} in namespace {namespace} may not {told}",
-            "Without these the JobManager cannot manage its TaskManagers; e.g."
-            f" kubectl create rolebinding flink --clusterrole=edit"
-            f" --serviceaccount={namespace}:{account} -n {namespace}",
+            f"Without these the JobManager cannot manage its TaskManagers; e.g. {how}",
             manifest=role_for(account, namespace, needs),
         )
     ]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from kubeflink import objects
-from kubeflink.cluster import endpoint, ownership
+from kubeflink.cluster import endpoint, next_step, ownership
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import (
     ClusterError,
@@ -112,10 +112,10 @@ async def wait_gone(
             tell(left)
         told = left
         if not await deadline.pause(pause):
+            how = next_step.kubectl(f"get all -l app={cluster_id}", namespace)
             raise WaitTimeoutError(
                 f"The Flink cluster {cluster_id} is not gone after {timeout:g} s: {left}",
-                hint=f"Kubernetes goes on; look at it: kubectl get all -l app={cluster_id}"
-                f" -n {namespace}",
+                hint=f"Kubernetes goes on; look at it: {how}",
             )
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
@@ -200,10 +200,11 @@ def _check(deployment: JsonObject, cluster_id: str, namespace: str, *, force: bo
         )
     ruler = ownership.flink_deployment_of(deployment)
     if ruler is not None and not force:
+        how = next_step.kubectl(f"delete flinkdeployment {ruler}", namespace)
         raise ClusterError(
             f"The Flink cluster {cluster_id} is ruled by FlinkDeployment {ruler}: its operator"
             " would make it again",
-            hint=f"Delete that: kubectl delete flinkdeployment {ruler} -n {namespace}",
+            hint=f"Delete that: {how}",
         )
 
 

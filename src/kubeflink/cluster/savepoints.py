@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubeflink.cluster import job_progress
+from kubeflink.cluster import ids, job_progress, next_step
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.job_progress import (
     UNKNOWN,
@@ -176,7 +176,7 @@ async def result_of(
     One that Flink refused because tasks did not run has done nothing, and is made anew.
     """
     job_id, deadline = request.job.id, Deadline.after(timeout)
-    trigger = trigger_id or secrets.token_hex(16)
+    trigger = secrets.token_hex(16) if trigger_id is None else ids.trigger_id(trigger_id)
     is_made = trigger_id is not None and await request.is_known(trigger)
     while True:
         if not is_made:
@@ -244,10 +244,11 @@ async def tasks_run(
             on_progress(seen)
         told = seen
         if not await pauses.pause():
+            how = next_step.command(f"describe {job.cluster.name}", job.cluster.namespace)
             raise WaitTimeoutError(
                 f"The tasks of job {job.id} do not all run after {timeout:g} s;"
                 f" it is {details.state}{counted(tasks)}",
-                hint="Nothing was asked of it; kubeflink describe and logs tell what it waits for",
+                hint=f"Nothing was asked of it; what it waits for tells: {how}",
             )
 
 
@@ -281,12 +282,13 @@ async def completed(
         except RestStatusError as error:
             if error.code != 404:
                 raise
+            how = next_step.command(f"describe {cluster.name}", cluster.namespace)
             raise RestStatusError(
                 f"Whether the {what} was completed is not known: the JobManager does not know the"
                 " request any more; it was restarted or replaced",
                 code=404,
                 server_errors=error.server_errors,
-                hint="Look for it where savepoints go, and look at the job: kubeflink list",
+                hint=f"Look for it where savepoints go, and look at the job: {how}",
             ) from error
         if not await pauses.pause():
             seconds = timeout if limit is None else limit

@@ -61,8 +61,8 @@ def until_deployed(server: RecordingServer, process: subprocess.Popen[str]) -> N
 @pytest.mark.parametrize(
     ("words", "stop"),
     [
-        (("kubernetes-session", *NAMED, WITHOUT_ADDRESS), "session stop demo -n default"),
-        (APPLICATION, "app stop demo -n default"),
+        (("kubernetes-session", *NAMED, WITHOUT_ADDRESS), "session stop demo\n"),
+        (APPLICATION, "app stop demo\n"),
     ],
     ids=["session", "application"],
 )
@@ -82,6 +82,18 @@ def test_while_the_address_is_waited_for(
     assert process.returncode == 128 + number
     assert f"the cluster demo is there and goes on; stop it: kubeflink {stop}" in err
     assert "Deployment" in {obj["kind"] for obj in server.objects.snapshot().values()}
+
+
+def test_the_cluster_that_goes_on_is_named_with_its_namespace(
+    server: RecordingServer, tmp_path: Path
+) -> None:
+    process = start(
+        server, tmp_path, *APPLICATION[:-1], "-Dkubernetes.namespace=other", "local:///a"
+    )
+    until_deployed(server, process)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=TIMEOUT)
+    assert "stop it: kubeflink app stop demo --namespace other\n" in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

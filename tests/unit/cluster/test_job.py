@@ -441,3 +441,19 @@ async def test_nothing_is_asked_of_a_job_that_has_ended(
     with pytest.raises(JobFailedError, match=r"No checkpoint of .* has ended as FAILED"):
         await demo.job(JOB).checkpoint()
     assert flink_rest.requests("POST") == []
+
+
+@pytest.mark.parametrize("text", ["", "abc", "../overview", JOB + "0", "g" * 32])
+async def test_what_is_no_id_is_refused_before_any_request(
+    demo: SessionCluster, flink_rest: ScriptedServer, text: str
+) -> None:
+    with pytest.raises(UsageError, match="is no job id"):
+        demo.job(text)
+    for act in (jobs.Job.stop, jobs.Job.savepoint, jobs.Job.checkpoint):
+        with pytest.raises(UsageError, match="is no id of a request"):
+            await act(demo.job(JOB), trigger_id=text)
+    assert flink_rest.seen == []
+
+
+def test_an_id_is_that_of_flink_however_it_was_typed(demo: SessionCluster) -> None:
+    assert demo.job("ABCDEF" + JOB[6:]).id == "abcdef" + JOB[6:]

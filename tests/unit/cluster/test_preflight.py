@@ -71,6 +71,20 @@ async def test_data_of_a_former_cluster_is_told_with_what_would_come_back(
     assert await messages(with_account) == []  # without high availability nothing is recovered
 
 
+async def test_a_command_that_is_shown_names_the_namespace(kubernetes: SmallKubernetes) -> None:
+    labels = {**FLINK_LABELS, "configmap-type": "high-availability"}
+    metadata = {"name": "demo-cluster-config-map", "labels": labels}
+    await kubernetes.add(CONFIG_MAPS, {"metadata": metadata}, "other")
+    plan = preflight.Plan("demo", "other", "flink", "flink", high_availability=True)
+
+    hints = [finding.hint for finding in await preflight.check(kubernetes.client, plan)]
+    assert hints == [
+        "Create it: kubectl create serviceaccount flink -n other",
+        "To start anew, delete it first: kubeflink session stop demo --ha-data delete"
+        " --namespace other",
+    ]
+
+
 def allowed(value: bool) -> Answer:
     return Answer(201, {"kind": "SubjectAccessReview", "status": {"allowed": value}})
 
