@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object; a Kubernetes object when it has `kind` and `metadata`."""
+
+EMBEDDED_EXTENSION: Final = "kubeflink.io/embedded"
+"""Marks, in a kubeconfig, a cluster whose pods are processes of this machine: see `local`."""
 
 
 @dataclass(frozen=True, slots=True)

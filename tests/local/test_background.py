@@ -21,6 +21,7 @@ import pytest
 
 from kubeflink import objects
 from kubeflink.errors import LocalError
+from kubeflink.kube import kubeconfig
 from kubeflink.kube.client import KubeClient
 from kubeflink.local import daemon
 from kubeflink.local.processes import start_time
@@ -81,7 +82,7 @@ def test_up_status_and_down(environ: Mapping[str, str]) -> None:
     up = daemon.up(environ=environ)
     assert up.is_running
     assert up.pid is not None
-    assert up.kubeconfig.is_file()
+    assert kubeconfig.load(up.kubeconfig, environ=environ).pods_are_processes
     assert daemon.up(environ=environ).pid == up.pid, "a second `up` finds the first"
     assert daemon.status(environ=environ) == up
     assert daemon.all_names(environ) == [daemon.DEFAULT_NAME]

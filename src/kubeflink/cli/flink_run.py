@@ -126,13 +126,13 @@ async def _deploy_application(configuration: Configuration) -> None:
     from kubeflink.cli import distribution
     from kubeflink.cli.access import configured_client
     from kubeflink.cli.kubernetes_session import leaving, say_address
-    from kubeflink.cluster import artifacts, deployment
+    from kubeflink.cluster import artifacts, deployment, preparation
 
     needed = artifacts.planned(configuration)
     configuration = needed.configuration
     built = distribution.build_jobmanager(configuration)
-    console.notices(built.notices)
     async with configured_client(configuration) as client:
+        console.notices(preparation.fitting(client, built.notices))
         if await deployment.find_rest_service(client, built.cluster_id) is not None:
             raise ClusterExistsError(
                 f"the Flink cluster {built.cluster_id} exists already in namespace"

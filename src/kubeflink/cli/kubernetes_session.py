@@ -82,13 +82,13 @@ def session(invocation: Invocation, words: list[str]) -> Configuration:
 async def _deploy_or_find(configuration: Configuration, *, only_if_there: bool = False) -> None:
     from kubeflink.cli import distribution
     from kubeflink.cli.access import configured_client
-    from kubeflink.cluster import deployment, endpoint
+    from kubeflink.cluster import deployment, endpoint, preparation
 
     cluster_id, namespace = _name_of(configuration)
     # Who only stops a cluster needs no sizes and no files for it.
     built = None if only_if_there else distribution.build_jobmanager(configuration)
-    console.notices((built or configuration).notices)
     async with configured_client(configuration) as client:
+        console.notices(preparation.fitting(client, (built or configuration).notices))
         service = await deployment.find_rest_service(client, cluster_id)
         if service is None and built is None:
             raise await endpoint.not_found(client, cluster_id, client.namespace)
@@ -107,7 +107,7 @@ def leaving(cluster_id: str, namespace: str, kind: str = "session") -> Iterator[
     try:
         yield
     except (asyncio.CancelledError, KeyboardInterrupt, Terminated):
-        from kubeflink.cluster import next_step
+        from kubeflink.kube import next_step
 
         how = next_step.command(f"{kind} stop {cluster_id}", namespace)
         console.say(f"the cluster {cluster_id} is there and goes on; stop it: {how}")

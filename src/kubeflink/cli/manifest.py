@@ -224,13 +224,13 @@ def _print_cluster(request: Request, configuration: Configuration) -> None:
 def _print_differences(configuration: Configuration) -> int:
     from kubeflink.cli import distribution, running
     from kubeflink.cli.access import configured_client
-    from kubeflink.cluster import difference
+    from kubeflink.cluster import difference, preparation
 
     built = distribution.build_jobmanager(configuration)
-    console.notices(built.notices)
 
     async def compare() -> list[difference.Difference]:
         async with configured_client(configuration) as client:
+            console.notices(preparation.fitting(client, built.notices))
             return await difference.differences(client, built)
 
     found = running.run(compare())

@@ -1,4 +1,4 @@
-"""What the commands that are shown for copying know of the present one: see `cluster.next_step`."""
+"""What the commands that are shown for copying know of the present one: see `kube.next_step`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def remember(given: Mapping[str, str | Path | None]) -> None:
 
     They are forgotten with the command; without one, with the task that this is called in.
     """
-    from kubeflink.cluster.next_step import LED_BY
+    from kubeflink.kube.next_step import LED_BY
 
     token = LED_BY.set({name: str(value) for name, value in given.items() if value is not None})
     context = click.get_current_context(silent=True)
@@ -27,6 +27,6 @@ def remember(given: Mapping[str, str | Path | None]) -> None:
 
 def command(words: str, cluster: FlinkCluster) -> str:
     """`kubeflink` with these words, and with what leads it to the same cluster."""
-    from kubeflink.cluster import next_step
+    from kubeflink.kube import next_step
 
     return next_step.command(words, cluster.namespace)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kubeflink import objects
-from kubeflink.cluster import next_step, ownership
+from kubeflink.cluster import ownership
 from kubeflink.errors import (
     ClusterExistsError,
     ConflictError,
@@ -30,6 +30,7 @@ from kubeflink.errors import (
     KubernetesError,
     NotFoundError,
 )
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import DEPLOYMENTS, SERVICES, JsonObject
 from kubeflink.spec import names

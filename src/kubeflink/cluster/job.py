@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kubeflink.cluster import ids, job_progress, next_step, savepoints
+from kubeflink.cluster import ids, job_progress, savepoints
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.job_progress import (
@@ -35,6 +35,7 @@ from kubeflink.errors import (
     RestStatusError,
     WaitTimeoutError,
 )
+from kubeflink.kube import next_step
 from kubeflink.rest import java_errors, models
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubeflink.cluster import next_step, removal
+from kubeflink.cluster import removal
 from kubeflink.errors import KubernetesError, NotFoundError
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import (
     CONFIG_MAPS,

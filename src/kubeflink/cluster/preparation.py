@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from kubeflink.errors import ClusterExistsError
 from kubeflink.kube.client import KubeClient
 
 if TYPE_CHECKING:
-    from kubeflink.config import Configuration
+    from kubeflink.config import Configuration, Notice
     from kubeflink.spec import JobManagerSpec
 
 logger = logging.getLogger(__name__)
@@ -52,12 +52,19 @@ async def prepared(
         raise
 
 
+def fitting(client: KubeClient, notices: Iterable[Notice]) -> Iterator[Notice]:
+    """The notices that are true of what a client's API server makes of pods."""
+    for notice in notices:
+        if not (notice.of_containers and client.access.pods_are_processes):
+            yield notice
+
+
 async def check_absent(client: KubeClient, spec: JobManagerSpec, way_out: str) -> None:
     """Raises ClusterExistsError, with the way out, if there is such a cluster already.
 
     Notices of the specification are logged as warnings before.
     """
-    for notice in spec.notices:
+    for notice in fitting(client, spec.notices):
         logger.warning("%s", notice.message)
     if await deployment.find_rest_service(client, spec.cluster_id, spec.namespace):
         raise ClusterExistsError(

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from kubeflink import objects
-from kubeflink.cluster import endpoint, next_step, ownership
+from kubeflink.cluster import endpoint, ownership
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import (
     ClusterError,
@@ -31,6 +31,7 @@ from kubeflink.errors import (
     NotFoundError,
     WaitTimeoutError,
 )
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES, JsonObject, Resource
 from kubeflink.spec import names

@@ -22,7 +22,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kubeflink.cluster import ids, job_progress, next_step
+from kubeflink.cluster import ids, job_progress
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.job_progress import (
     UNKNOWN,
@@ -40,6 +40,7 @@ from kubeflink.errors import (
     RestUnreachableError,
     WaitTimeoutError,
 )
+from kubeflink.kube import next_step
 from kubeflink.rest import java_errors, models
 
 if TYPE_CHECKING:

@@ -27,9 +27,14 @@ PROGRAM = "kubeflink"
 
 
 class Notice(NamedTuple):
-    """One line for the user: nothing is wrong enough to stop, but it may not be what was meant."""
+    """One line for the user: nothing is wrong enough to stop, but it may not be what was meant.
+
+    `of_containers` says that it is true where pods are containers, each with files of its own, and
+    not where they are processes of one machine.
+    """
 
     message: str
+    of_containers: bool = False
 
     def __str__(self) -> str:
         return self.message

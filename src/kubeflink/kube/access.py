@@ -92,8 +92,9 @@ class ClusterAccess:
     """An API server and the account that talks to it.
 
     `origin` says where this came from, such as the path of a kubeconfig. `notices` are lines for
-    the user. `proxy_url` is the kubeconfig's own as long as nothing is connected, and then that of
-    the proxy in use, from wherever it is. It may hold a password.
+    the user. `pods_are_processes` is set for the embedded Kubernetes, whose kubeconfig says so: all
+    its pods have the files of this machine. `proxy_url` is the kubeconfig's own as long as nothing
+    is connected, and then that of the proxy in use, from wherever it is. It may hold a password.
     """
 
     server: str
@@ -103,6 +104,7 @@ class ClusterAccess:
     cluster_name: str | None = None
     user_name: str | None = None
     in_cluster: bool = False
+    pods_are_processes: bool = False
     tls: ServerTls = ServerTls()
     proxy_url: str | None = field(default=None, repr=False)
     credentials: UserCredentials = UserCredentials()

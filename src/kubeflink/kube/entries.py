@@ -312,10 +312,20 @@ def cluster_information(cluster: Mapping[str, Any], file: Path) -> JsonObject:
             ) from error
     if authority:
         information["certificate-authority-data"] = authority
-    for extension in cluster.get("extensions") or ():
-        if isinstance(extension, dict) and extension.get("name") == EXEC_EXTENSION:
-            information["config"] = extension.get("extension")
+    if has_extension(cluster, EXEC_EXTENSION):
+        information["config"] = _extensions(cluster)[EXEC_EXTENSION]
     return information
+
+
+def has_extension(cluster: Mapping[str, Any], name: str) -> bool:
+    """Whether a cluster's entry has an extension of that name, which whoever wrote it put there."""
+    return name in _extensions(cluster)
+
+
+def _extensions(cluster: Mapping[str, Any]) -> dict[object, Any]:
+    found = cluster.get("extensions")
+    entries = found if isinstance(found, list) else []
+    return {each.get("name"): each.get("extension") for each in entries if isinstance(each, dict)}
 
 
 def impersonation(user: Mapping[str, Any], where: str) -> Impersonation | None:

@@ -28,6 +28,7 @@ from kubeflink.errors import KubeconfigError
 from kubeflink.kube import entries
 from kubeflink.kube.access import ClusterAccess, ServerTls, UserCredentials
 from kubeflink.kube.proxies import bypassed
+from kubeflink.objects import EMBEDDED_EXTENSION
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
@@ -164,6 +165,7 @@ def resolve(merged: Kubeconfig, context: str, environ: Mapping[str, str]) -> Clu
         context=context,
         cluster_name=cluster_name,
         user_name=user_name or None,
+        pods_are_processes=entries.has_extension(cluster.value, EMBEDDED_EXTENSION),
         tls=tls,
         proxy_url=proxy_url,
         credentials=credentials,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kubeflink import errors
+from kubeflink.kube import next_step
 from kubeflink.kube.access import ClusterAccess
 from kubeflink.objects import JsonObject, Resource
 
@@ -122,6 +123,7 @@ def error_of(
     else:
         words = str(status.get("message") or "")
         message, hint = _explained(code, words, call, access)
+        hint = hint or _missing_namespace(code, status)
     kind = ERROR_CLASSES.get(code) or (errors.ServerError if code >= 500 else errors.ApiStatusError)
     if status is None and kind is errors.NotFoundError:
         kind = errors.ApiStatusError
@@ -153,6 +155,15 @@ def _explained(code: int, words: str, call: Call, access: ClusterAccess) -> tupl
     if code in (404, 409, 410, 422) and words:
         return words, None
     return f"Cannot {call}: the API server answered {code}{said}", None
+
+
+def _missing_namespace(code: int, status: JsonObject) -> str | None:
+    """What to do where an object cannot be made because its namespace is not there."""
+    details = status.get("details")
+    if code != 404 or not isinstance(details, dict) or details.get("kind") != "namespaces":
+        return None
+    how = next_step.kubectl(f"create namespace {details.get('name')}", None)
+    return f"Create it: {how}; or name another one by kubernetes.namespace"
 
 
 def _unexplained(

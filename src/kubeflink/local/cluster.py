@@ -54,7 +54,7 @@ from kubeflink.local.state import (
     write_json,
 )
 from kubeflink.local.template_admission import TaskManagerTemplateAdmission
-from kubeflink.objects import JsonObject
+from kubeflink.objects import EMBEDDED_EXTENSION, JsonObject
 
 if TYPE_CHECKING:
     from kubeflink.kube.client import KubeClient
@@ -267,6 +267,7 @@ class EmbeddedCluster:
         cluster = {
             "server": self.server.url,
             "certificate-authority-data": base64.b64encode(authority).decode("ascii"),
+            "extensions": [{"name": EMBEDDED_EXTENSION, "extension": {"pods": "processes"}}],
         }
         return dump_kubernetes(
             {

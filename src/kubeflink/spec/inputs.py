@@ -98,7 +98,7 @@ def _logging_files(
         return found
     if default_logging:
         return found | {_DEFAULT_LOGGING: _default_logging()}
-    notices.append(Notice(_no_logging_message(directory)))
+    notices.append(Notice(_no_logging_message(directory), of_containers=True))
     return found
 
 

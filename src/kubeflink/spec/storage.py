@@ -52,13 +52,15 @@ def remarks(configuration: Configuration, pod: FlinkPod) -> Iterator[Notice]:
     if kept := _in_the_container(configuration.text(storage), lasting):
         yield Notice(
             f"{storage}={kept} is a directory of the JobManager's pod without a volume: "
-            "a pod that takes its place finds nothing there"
+            "a pod that takes its place finds nothing there",
+            of_containers=True,
         )
     for key in _OF_ALL_PODS:
         if kept := _in_the_container(configuration.text(key), lasting):
             yield Notice(
                 f"{key}={kept} is a directory of each pod without a volume: "
-                "JobManager and TaskManagers do not see the same files there"
+                "JobManager and TaskManagers do not see the same files there",
+                of_containers=True,
             )
 
 

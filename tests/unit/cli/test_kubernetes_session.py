@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import sys
@@ -236,3 +237,35 @@ def test_an_application_that_exists(call: Call, server: RecordingServer) -> None
     assert found.code == 1
     assert "demo exists already in namespace default" in found.err
     assert server.objects.by_target == before
+
+
+@pytest.mark.parametrize("words", [("kubernetes-session", ID), ("session", "start", "demo")])
+@pytest.mark.parametrize("embedded", [True, False], ids=["embedded", "containers"])
+def test_what_is_true_of_containers_is_said_where_pods_are_containers(
+    call: Call,
+    server: RecordingServer,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    embedded: bool,
+) -> None:
+    """Pods of the embedded Kubernetes share this machine's files, and log to the console."""
+    monkeypatch.setenv("FLINK_CONF_DIR", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("state.savepoints.dir: file:///s\n", encoding="utf-8")
+    if embedded:
+        kubeconfig = json.loads(server.kubeconfig())
+        extension = {"name": "kubeflink.io/embedded", "extension": {"pods": "processes"}}
+        kubeconfig["clusters"][0]["cluster"]["extensions"] = [extension]
+        (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig), encoding="utf-8")
+    own = (
+        ("--no-preflight", "--no-wait", "--conf-dir", str(tmp_path))
+        if words[0] == "session"
+        else ()
+    )
+
+    found = call(*words, *own, *SIZES)
+
+    assert found.code == 0, found.err
+    assert ("is a directory of each pod without a volume" in found.err) is not embedded
+    if not own:
+        assert ("the pods will log nothing" in found.err) is not embedded

@@ -134,3 +134,17 @@ def test_what_surely_was_not_sent() -> None:
     assert not status.was_sent(httpx2.ConnectTimeout("x"))
     assert status.was_sent(httpx2.ReadTimeout("x"))
     assert status.was_sent(httpx2.RemoteProtocolError("x"))
+
+
+def test_a_namespace_that_is_missing_can_be_made_or_changed() -> None:
+    call = Call("create", objects.DEPLOYMENTS, "nope", "demo")
+    details = {"kind": "namespaces", "name": "nope"}
+    answer = {"message": 'namespaces "nope" not found', "details": details}
+
+    error = status.error_of(404, answer, call, ACCESS)
+    assert error.message == 'namespaces "nope" not found'
+    assert error.hint == (
+        "Create it: kubectl create namespace nope; or name another one by kubernetes.namespace"
+    )
+    details["kind"] = "services"
+    assert status.error_of(404, answer, call, ACCESS).hint is None

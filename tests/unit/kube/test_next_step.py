@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kubeflink.cluster import next_step
+from kubeflink.kube import next_step
 
 
 @pytest.fixture
