@@ -21,6 +21,7 @@
     │   ├── RestUnreachableError        no answer from the JobManager's REST API
     │   ├── RestTlsError                its TLS does not fit: a certificate, the protocol
     │   ├── RestStatusError             an answer that is an error; carries Flink's own text
+    │   ├── SqlError                    a SQL statement that Flink refuses, and its place
     │   └── JobFailedError              a job ended in another state than was asked for
     ├── ClusterError                    a cluster as a whole
     │   ├── ClusterNotFoundError        exit code 4
@@ -192,6 +193,28 @@ class RestStatusError(FlinkError):
         super().__init__(message, hint=hint)
         self.code = code
         self.server_errors = server_errors
+
+
+class SqlError(FlinkError):
+    """A SQL statement that Flink refuses, with Flink's own sentence about it.
+
+    `statement` is its number in the script and `line` where the mistake stands, both from 1; so is
+    `column`, which is None where Flink has named no place in the statement.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        statement: int,
+        line: int,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.statement = statement
+        self.line = line
+        self.column = column
 
 
 class JobFailedError(FlinkError):

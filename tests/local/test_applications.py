@@ -282,11 +282,18 @@ async def test_a_sql_script(kubeflink: Shell, tmp_path: Path, where: str) -> Non
 
 
 @pytest.mark.usefixtures("gateway")
-async def test_a_sql_script_that_is_wrong(kubeflink: Shell) -> None:
-    done = await kubeflink(*app("sql", "--sql", "INSERT INTO nowhere SELECT 1"))
+async def test_a_sql_script_that_is_wrong(kubeflink: Shell, tmp_path: Path) -> None:
+    script = tmp_path / "numbers.sql"
+    begin = "; -- here\n".join(numbers(tmp_path)[:2])
+    script.write_text(f"{begin};\nINSERT INTO sink\nSELECT n FROM nowhere", encoding="utf-8")
+
+    done = await kubeflink(*app("sql"), str(script))
 
     assert done.code == 1
-    assert "nowhere" in done.err.splitlines()[-1]
+    assert done.err.splitlines()[-1].endswith(
+        f": {script}, line 4, column 15: Object 'nowhere' not found, in statement 3:"
+        " INSERT INTO sink"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -210,7 +210,22 @@ def test_a_job_that_fails_in_main(session: Shell) -> None:
 
     assert done.returncode == 1
     assert 1 <= len(done.stderr.strip().splitlines()) <= 4
-    assert "CalciteException" in done.stderr
+    assert "Non-query expression encountered" in done.stderr
+
+
+def test_a_mistake_in_a_file_of_statements(session: Shell, tmp_path: Path) -> None:
+    script = tmp_path / "counts.sql"
+    statements = ";\n".join([*BOUNDED, INSERT])
+    script.write_text(f"-- it is counted\n{statements}\n  , /* and\n*/ nothing", encoding="utf-8")
+
+    for where in ((), ("--job-graph", "client")):
+        done = session("run", "--session", "demo", *where, str(script))
+
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-2:] == [
+            f"kubeflink: {script}, line 6, column 4: Object 'nothing' not found",
+            f"  This is in statement 3, which begins in line 4: {INSERT}",
+        ]
 
 
 def test_a_jar_that_is_none(session: Shell, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from kubeflink.errors import (
     ClusterNotFoundError,
     JobFailedError,
     RestStatusError,
+    SqlError,
 )
 from kubeflink.local.cluster import EmbeddedCluster
 from kubeflink.rest.client import SavepointFormat
@@ -28,6 +29,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
+WORD_COUNT = Path(__file__).parents[2] / "examples" / "wordcount.jar"
 SINK = "CREATE TABLE sink (n BIGINT) WITH ('connector' = 'blackhole');"
 NUMBERS = """
     CREATE TABLE numbers (n BIGINT) WITH (
@@ -82,8 +84,36 @@ async def test_a_job_gets_a_worker_and_finishes(session: SessionCluster) -> None
 
 
 async def test_a_program_that_fails_before_its_job(session: SessionCluster) -> None:
-    with pytest.raises(RestStatusError, match=r"Cannot find table .*nowhere"):
-        await session.submit_sql("INSERT INTO nowhere SELECT 1;")
+    with pytest.raises(RestStatusError, match=r"IllegalArgumentException: give a text to count"):
+        await session.submit_jar(WORD_COUNT)
+
+
+@pytest.mark.parametrize(
+    ("script", "statement", "line", "column", "sentence"),
+    [
+        (NUMBERS + SINK + "INSERT INTO sink\nSELECT n FROM nowhere", 3, 6, 15, "'nowhere' not"),
+        (SINK + "-- it goes\nINSERT INTO sink SELECT FORM 1", 2, 2, 30, 'Encountered "1"'),
+        (SINK + "/* here\n*/ INSERT INTO nowhere SELECT 1", 2, 2, None, "Cannot find table"),
+        (SINK + "\nINSERT INTO sink SELECT 1; INSERT INTO sink SELECT 'a'", 3, 2, None, "do not"),
+        (NUMBERS.replace("datagen", "dategen") + SINK + "INSERT INTO sink SELECT 1;\n"
+         "INSERT INTO sink SELECT n FROM numbers", 4, 6, None, "dategen"),
+    ],
+    ids=["validation", "parser", "no place", "types", "of all inserts"],
+)  # fmt: skip
+async def test_a_statement_that_flink_refuses(
+    session: SessionCluster,
+    script: str,
+    statement: int,
+    line: int,
+    column: int | None,
+    sentence: str,
+) -> None:
+    with pytest.raises(SqlError) as caught:
+        await session.submit_sql(script)
+
+    error = caught.value
+    assert sentence in error.message
+    assert (error.statement, error.line, error.column) == (statement, line, column)
 
 
 async def test_a_job_that_fails_while_it_runs(session: SessionCluster) -> None:

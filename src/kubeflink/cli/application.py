@@ -20,7 +20,7 @@ from kubeflink.cli.cluster_options import (
 from kubeflink.cli.invocation import Invocation
 from kubeflink.cli.jobs import HELP_NAMES
 from kubeflink.cli.program_options import program_options
-from kubeflink.cli.submission import PYTHON_SUFFIX, SQL_SUFFIX, read_statements
+from kubeflink.cli.submission import ON_COMMAND_LINE, PYTHON_SUFFIX, SQL_SUFFIX, read_statements
 from kubeflink.errors import ClusterFailedError, UsageError, WaitTimeoutError
 from kubeflink.spec.program import SQL_DRIVER
 
@@ -127,9 +127,11 @@ def _sql_program(where: str | None, sql: str | None) -> Program:
     from kubeflink.spec import sql_file_program, sql_program
 
     if sql is not None:
-        return sql_program(sql)
+        return sql_program(sql, ON_COMMAND_LINE)
     assert where is not None
-    return sql_file_program(where) if is_uri(where) else sql_program(read_statements(Path(where)))
+    if is_uri(where):
+        return sql_file_program(where)
+    return sql_program(read_statements(Path(where)), where)
 
 
 def _named_program(where: str | None, given: Mapping[str, Any]) -> Program:

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from kubeflink.cluster.job import Job, JobOutcome
     from kubeflink.cluster.job_progress import JobProgress
     from kubeflink.cluster.session import SessionCluster
+    from kubeflink.cluster.sql_mistakes import Script
     from kubeflink.config import Configuration
     from kubeflink.spec import Program
 
 SQL_SUFFIX = ".sql"
 PYTHON_SUFFIX = ".py"
+ON_COMMAND_LINE = "--sql"
 
 
 @click.command("run", context_settings={**HELP_NAMES, "allow_interspersed_args": False})
@@ -94,8 +96,9 @@ def run_command(
     if program is not None and program.endswith(SQL_SUFFIX):
         sql = read_statements(Path(program))
     if client_side.is_wanted(configuration):
-        here = _jar_program(program, sql, given)
-        running.run(_run_here(connection, cluster, here, configuration, given))
+        script = _script(program, sql, given)
+        here = _jar_program(program, script, given)
+        running.run(_run_here(connection, cluster, here, configuration, given, script))
         return
     running.run(_run(connection, cluster, program, sql, given))
 
@@ -134,7 +137,7 @@ async def _run(
     async with AsyncExitStack() as stack:
         cluster = await open_cluster(stack, connection, name)
         if sql is not None:
-            job = await _submit_sql(cluster, program or "--sql", sql, given)
+            job = await _submit_sql(cluster, program or ON_COMMAND_LINE, sql, given)
         else:
             assert program is not None
             job = await _submit_jar(cluster, program, given)
@@ -197,8 +200,12 @@ async def _run_here(
     program: Program,
     configuration: Configuration,
     given: Mapping[str, Any],
+    script: Script | None = None,
 ) -> None:
-    """Run a program on this side, which submits jobs, to its end; Ctrl-C asks about its jobs."""
+    """Run a program on this side, which submits jobs, to its end; Ctrl-C asks about its jobs.
+
+    `script` is that of a program that is SQL.
+    """
     from kubeflink.cli import attending, client_side
     from kubeflink.cluster.client_side import run_program
 
@@ -223,9 +230,9 @@ async def _run_here(
                 _say_it_goes_on(job)
             limit = f"{given['timeout']:.0f} s"
             raise WaitTimeoutError(f"The program has not ended after {limit}") from error
-        except LocalError:
+        except LocalError as error:
             await _raise_what_befell(jobs)
-            raise
+            raise (script.explained_here(error) if script is not None else error) from error
         for job in jobs:
             await _show_end(job, given)
 
@@ -266,17 +273,25 @@ def _python_program(script: str, given: Mapping[str, Any]) -> Program:
     )
 
 
-def _jar_program(jar: str | None, sql: str | None, given: Mapping[str, Any]) -> Program:
+def _script(file: str | None, sql: str | None, given: Mapping[str, Any]) -> Script | None:
+    """The statements of a program that is SQL."""
+    if sql is None:
+        return None
+    from kubeflink.cluster.sql_mistakes import script_of_session
+
+    _check_no_arguments(given)
+    return script_of_session(sql, file or ON_COMMAND_LINE)
+
+
+def _jar_program(jar: str | None, script: Script | None, given: Mapping[str, Any]) -> Program:
     """A jar, or SQL with the jar that runs it."""
     from kubeflink.spec import Program
 
     main_class, arguments = given["entry_class"], given["arguments"]
-    if sql is not None:
+    if script is not None:
         from kubeflink.cluster import runner
-        from kubeflink.cluster.sql import runnable_script
 
-        _check_no_arguments(given)
-        arguments = tuple(runnable_script(sql, jar or "--sql"))
+        arguments = tuple(script.texts)
         jar, main_class = str(runner.jar()), runner.MAIN_CLASS
     return Program(
         uri=jar,

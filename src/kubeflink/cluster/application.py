@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -38,6 +39,9 @@ logger = logging.getLogger(__name__)
 
 class ApplicationCluster(FlinkCluster):
     """An application cluster."""
+
+    _program: Program | None = None
+    """What it runs, if it was deployed by this object."""
 
     @classmethod
     async def deploy(
@@ -118,13 +122,15 @@ class ApplicationCluster(FlinkCluster):
         await check_absent(client, built, "Stop it first, or choose another name")
         await needed.upload(on_upload)
         deployed = await deployment.deploy(client, built)
-        return cls(
+        cluster = cls(
             client,
             deployed.cluster_id,
             deployed.namespace,
             uid=deployed.uid,
             owns_client=owns_client,
         )
+        cluster._program = program
+        return cluster
 
     async def wait_started(
         self,
@@ -172,4 +178,15 @@ class ApplicationCluster(FlinkCluster):
             on_stage=on_stage,
             on_trouble=on_trouble,
         )
+        outcome = self._explained(outcome)
         return outcome.check() if check else outcome
+
+    def _explained(self, outcome: JobOutcome) -> JobOutcome:
+        """The outcome whose cause, if it is a mistake in a SQL script, has its place there."""
+        program, trace = self._program, outcome.stack_trace
+        if trace is None or program is None or program.script_text is None:
+            return outcome
+        from kubeflink.cluster.sql_mistakes import cause_in_application
+
+        cause = cause_in_application(program.script_text, program.script or "", trace)
+        return outcome if cause is None else replace(outcome, cause=cause)

@@ -20,7 +20,7 @@ from kubeflink.cluster import deployment, readiness
 from kubeflink.cluster.access import Connection
 from kubeflink.cluster.cluster import FlinkCluster
 from kubeflink.cluster.preparation import check_absent, prepared
-from kubeflink.errors import ClusterNotFoundError
+from kubeflink.errors import ClusterNotFoundError, RestStatusError
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 
@@ -231,20 +231,28 @@ class SessionCluster(FlinkCluster):
         claim_mode: ClaimMode | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Job:
-        """Runs the statements of a Flink SQL script as one job; UsageError if they cannot be."""
-        from kubeflink.cluster import runner
-        from kubeflink.cluster.sql import runnable_script
+        """Runs the statements of a Flink SQL script as one job.
 
-        return await self.submit_jar(
-            runner.jar(),
-            entry_class=runner.MAIN_CLASS,
-            args=runnable_script(script, source),
-            parallelism=parallelism,
-            savepoint=savepoint,
-            allow_non_restored_state=allow_non_restored_state,
-            claim_mode=claim_mode,
-            options=options,
-        )
+        Raises UsageError if they cannot be one, and SqlError for a statement that Flink refuses.
+        `source` is what these errors call the script.
+        """
+        from kubeflink.cluster import runner
+        from kubeflink.cluster.sql_mistakes import script_of_session
+
+        given = script_of_session(script, source)
+        try:
+            return await self.submit_jar(
+                runner.jar(),
+                entry_class=runner.MAIN_CLASS,
+                args=given.texts,
+                parallelism=parallelism,
+                savepoint=savepoint,
+                allow_non_restored_state=allow_non_restored_state,
+                claim_mode=claim_mode,
+                options=options,
+            )
+        except RestStatusError as error:
+            raise given.explained(error) from error
 
     async def plan(
         self,

@@ -52,6 +52,14 @@ _PROGRAM_ABORTED = 31
 NO_LOGGING: Final = "rootLogger.level = OFF\n"
 
 
+class ClientFailedError(LocalError):
+    """Flink's client has ended with a failure; `trace` is the stack trace, empty without one."""
+
+    def __init__(self, message: str, trace: str) -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
 @dataclass(frozen=True, slots=True)
 class FlinkCommand:
     """Flink's client of one version, and the JVM it runs on."""
@@ -70,7 +78,8 @@ class FlinkCommand:
         """Run an action with its words; `configuration` becomes its file.
 
         Lines of standard output and error go to `on_line` and `on_error` as they come. Raises
-        LocalError with Flink's reason, in one line, if it fails. Cancellation ends the process.
+        LocalError with Flink's reason, in one line, if it fails (ClientFailedError has it whole).
+        Cancellation ends the process.
         """
         with tempfile.TemporaryDirectory(prefix="kubeflink-client-") as scratch:
             conf = Path(scratch)
@@ -112,7 +121,8 @@ class FlinkCommand:
         if code == _PROGRAM_ABORTED:
             raise LocalError("The program failed, as it has said above")
         if code != 0:
-            raise LocalError(failure.told or f"Flink's client ended with exit code {code}")
+            told = failure.told or f"Flink's client ended with exit code {code}"
+            raise ClientFailedError(told, failure.text)
 
     def _java_command(self, conf: Path) -> list[str]:
         jars = [self.home.class_path(), *map(str, sorted(self.home.opt.glob("flink-python*.jar")))]
@@ -207,10 +217,12 @@ class _Failure:
         """Why it failed, in one line."""
         from kubeflink.rest import java_errors
 
-        if self.trace is None:
-            return None
-        text = "\n".join(self.trace).strip()
-        return java_errors.root_cause(text) or text.partition("\n")[0]
+        return java_errors.root_cause(self.text) or self.text.partition("\n")[0] or None
+
+    @property
+    def text(self) -> str:
+        """The whole stack trace."""
+        return "\n".join(self.trace or ()).strip()
 
 
 async def _lines(stream: asyncio.StreamReader | None, on_line: Callable[[str], None]) -> None:

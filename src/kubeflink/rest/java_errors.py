@@ -21,6 +21,12 @@ _UNINFORMATIVE = frozenset(
     {"java.util.concurrent.TimeoutException", "java.lang.InterruptedException"}
 )
 
+# Calcite is Flink's reader of SQL.
+_OWN = ("org.apache.flink.", "org.apache.calcite.")
+
+# A list of a hundred lines.
+_EXPECTED = re.compile(r"\s*Was expecting one of:.*", re.DOTALL)
+
 _TRACEBACK = "Traceback (most recent call last):"
 
 # Flink's StopWithSavepointStoppingException.
@@ -44,15 +50,16 @@ class JavaError:
 
     @property
     def one_line(self) -> str:
-        """Class and message without line breaks; classes of Flink itself are not named.
+        """Class and message without line breaks; classes of Flink and its SQL are not named.
 
         Where a function in Python failed, the message is its whole traceback: then it is what
-        Python says at its end.
+        Python says at its end. Of what a parser has met, not all that it would have liked is told.
         """
-        message = _end_of_traceback(self.message) or " ".join(self.message.split())
+        told = _EXPECTED.sub("", self.message)
+        message = _end_of_traceback(told) or " ".join(told.split())
         if not message:
             return self.simple_name
-        if self.name.startswith("org.apache.flink.") or _TRACEBACK in self.message:
+        if self.name.startswith(_OWN) or _TRACEBACK in self.message:
             return message
         return f"{self.simple_name}: {message}"
 

@@ -73,6 +73,13 @@ class Program:
     savepoint_path: str | None = None
     allow_non_restored_state: bool = False
     claim_mode: str | None = None
+    script: str | None = None
+    """What errors call the SQL script that is sent along; None for any other program."""
+
+    @property
+    def script_text(self) -> str | None:
+        """The statements of the SQL script that is sent along."""
+        return None if self.script is None else self.arguments[1]
 
     @property
     def is_python(self) -> bool:
@@ -93,9 +100,12 @@ class Program:
         return [*entry, *self.arguments]
 
 
-def sql_program(script: str) -> Program:
-    """The program that runs these SQL statements, which are sent along in the configuration."""
-    return Program(main_class=SQL_DRIVER, arguments=("--script", script))
+def sql_program(script: str, source: str = "the script") -> Program:
+    """The program that runs these SQL statements, which are sent along in the configuration.
+
+    `source` is what errors call them.
+    """
+    return Program(main_class=SQL_DRIVER, arguments=("--script", script), script=source)
 
 
 def sql_file_program(uri: str) -> Program:

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubeflink.cluster.sql import Statement, runnable_script, split_script
+from kubeflink.cluster.sql import (
+    Statement,
+    runnable_script,
+    runnable_statements,
+    split_script,
+)
 from kubeflink.errors import UsageError
 
 
@@ -19,9 +24,9 @@ def test_semicolons_in_strings_names_and_comments_do_not_end_a_statement() -> No
     )
 
     assert split_script(script) == [
-        Statement("SET 'a' = 'x;y'", 1),
-        Statement("CREATE TABLE `odd;name` (v STRING)\n  WITH ('path' = 'it''s;here')", 3),
-        Statement("INSERT INTO t SELECT /*+ OPTIONS('k'=';') */ a - b / c FROM s", 6),
+        Statement("SET 'a' = 'x;y'", 1, 1, 1),
+        Statement("CREATE TABLE `odd;name` (v STRING)\n  WITH ('path' = 'it''s;here')", 3, 1, 2),
+        Statement("INSERT INTO t SELECT /*+ OPTIONS('k'=';') */ a - b / c FROM s", 6, 1, 3),
     ]
 
 
@@ -63,6 +68,26 @@ def test_statement_sets_are_opened_up() -> None:
         "INSERT INTO c SELECT 3",
         "INSERT INTO d SELECT 4",
     ]
+
+
+def test_places_survive_comments_statement_sets_and_neighbours() -> None:
+    script = (
+        "-- two; lines\n/* of\n comments */ SET 'a' = 'b'; EXECUTE STATEMENT SET\n BEGIN"
+        " INSERT INTO a SELECT 1 -- one\n, /* some */ 2; INSERT INTO b\nSELECT 3; END;"
+    )
+
+    found = runnable_statements(script)
+
+    assert found == [
+        Statement("SET 'a' = 'b'", 3, 14, 1),
+        Statement("INSERT INTO a SELECT 1       \n,            2", 4, 8, 2),
+        Statement("INSERT INTO b\nSELECT 3", 5, 17, 3),
+    ]
+    lines = script.split("\n")
+    for statement in found:
+        line, column = statement.place(1, 8)
+        assert lines[line - 1][column - 1 :].startswith(statement.text[7:13])
+    assert found[1].place(2, 14) == (5, 14)
 
 
 def test_a_table_made_from_a_query_is_a_job_too() -> None:

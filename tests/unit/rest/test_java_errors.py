@@ -75,6 +75,12 @@ def test_a_chain_is_outermost_first_with_whole_messages(
             "java.lang.RuntimeException: Traceback (most recent call last):\n  File cut off\n",
             "Traceback (most recent call last): File cut off",
         ),
+        (
+            "org.apache.flink.table.api.SqlParserException: SQL parse failed.\n"
+            'Caused by: org.apache.calcite.sql.parser.SqlParseException: Encountered "FORM" at line'
+            ' 1, column 9.\nWas expecting one of:\n    <EOF>\n    "FROM" ...\n    \n\t... 4 more\n',
+            'Encountered "FORM" at line 1, column 9.',
+        ),
     ],
 )
 def test_unusual_texts(text: str, expected: str) -> None:

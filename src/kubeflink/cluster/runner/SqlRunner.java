@@ -2,7 +2,6 @@ package kubeflink.runner;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -18,6 +17,8 @@ import org.apache.flink.table.api.TableEnvironment;
  * start one job only. What stands before them (SET, CREATE, USE ...) is executed in order. SETs at
  * the very beginning take part in making the environment, since Flink fixes some options there, such
  * as execution.runtime-mode.
+ *
+ * <p>A statement that Flink refuses is told by a {@link StatementException}.
  */
 public final class SqlRunner {
     private static final Pattern SET =
@@ -49,26 +50,54 @@ public final class SqlRunner {
                                 .withConfiguration(Configuration.fromMap(initial))
                                 .build());
 
-        List<String> inserts = new ArrayList<>();
+        Map<Integer, String> inserts = new LinkedHashMap<>();
+        StatementSet all = environment.createStatementSet();
         for (; next < statements.length; next++) {
+            int number = next + 1;
             String statement = statements[next];
-            Matcher set = SET.matcher(statement);
-            Matcher reset = RESET.matcher(statement);
-            if (set.matches()) {
-                environment.getConfig().set(key(set), value(set));
-            } else if (reset.matches()) {
-                reset(environment, reset);
-            } else if (INSERT.matcher(statement).matches()) {
-                inserts.add(statement);
-            } else {
-                environment.executeSql(statement);
+            try {
+                if (INSERT.matcher(statement).matches()) {
+                    all.addInsertSql(statement);
+                    inserts.put(number, statement);
+                } else {
+                    execute(environment, statement);
+                }
+            } catch (RuntimeException refused) {
+                throw new StatementException(number, refused);
             }
         }
         if (!inserts.isEmpty()) {
-            StatementSet all = environment.createStatementSet();
-            inserts.forEach(all::addInsertSql);
-            all.execute();
+            try {
+                all.execute();
+            } catch (RuntimeException failed) {
+                blame(environment, inserts);
+                throw failed;
+            }
         }
+    }
+
+    private static void execute(TableEnvironment environment, String statement) {
+        Matcher set = SET.matcher(statement);
+        Matcher reset = RESET.matcher(statement);
+        if (set.matches()) {
+            environment.getConfig().set(key(set), value(set));
+        } else if (reset.matches()) {
+            reset(environment, reset);
+        } else {
+            environment.executeSql(statement);
+        }
+    }
+
+    /** Together they make one job, whose failure names none: the one at fault fails alone, too. */
+    private static void blame(TableEnvironment environment, Map<Integer, String> inserts) {
+        inserts.forEach(
+                (number, insert) -> {
+                    try {
+                        environment.explainSql(insert);
+                    } catch (RuntimeException refused) {
+                        throw new StatementException(number, refused);
+                    }
+                });
     }
 
     private static void reset(TableEnvironment environment, Matcher reset) {
