@@ -177,8 +177,11 @@ async def test_an_application_takes_itself_away(tmp_path: Path) -> None:
         await eventually(lambda: _nothing_is_left(kube), "nothing is left")
 
 
-async def test_limits_are_described() -> None:
-    """By the command line: a cluster with a broker, and a job that is refused its workers."""
+async def test_a_broker_and_its_limits_are_described() -> None:
+    """By the command line: a cluster with a broker, and a job that is refused its workers.
+
+    The end is that of `kubectl delete deployment demo`: what a broker is made of goes with it.
+    """
     async with kubernetes() as kube, kube.client() as client:
         shell = Shell(kube.kubeconfig, {})
         words = [f"-D{key}={value}" for key, value in SMALL_SESSION.items()]
@@ -194,9 +197,16 @@ async def test_limits_are_described() -> None:
         async def told() -> bool:
             found = (await shell.succeed("describe", "demo", "--output", "json")).json
             sentences = [each["sentence"] for each in found["troubles"]]
+            components = [(each["component"], each["phase"]) for each in found["pods"]]
+            assert components == [("jobmanager", "Running"), ("broker", "Running")]
             return any("kubeflink.broker.limit.pods allows 0" in each for each in sentences)
 
         await eventually(told, "the limit is told")
         assert await workers(client) == {}
-        await shell.succeed("session", "stop", "demo")
+        log = (await shell.succeed("logs", "demo", "--broker")).out
+        assert "the broker of demo in namespace default listens" in log
+        assert "WARNING no TaskManager is added" in log
+        (listed,) = (await shell.succeed("clusters", "--output", "json")).json
+        assert (listed["name"], listed["has_broker"]) == ("demo", True)
+        await client.delete(objects.DEPLOYMENTS, "demo")
         await eventually(lambda: _nothing_is_left(kube), "nothing is left")

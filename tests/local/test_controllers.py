@@ -307,6 +307,25 @@ async def test_a_service_follows_its_pods_and_its_target_port(cluster: EmbeddedC
     await cluster.store.delete(objects.PODS, "default", "two", DeleteOptions(grace_period=0))
 
 
+async def test_a_service_may_lead_to_pods_that_are_not_ready(cluster: EmbeddedCluster) -> None:
+    """As Kubernetes does it, where the Service says so."""
+    pod = echo_pod("early", "early", FIRST)
+    pod["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": SECOND}}
+    service = echo_service("early", FIRST)
+    service["spec"]["publishNotReadyAddresses"] = True
+    await cluster.store.create(objects.SERVICES, "default", service)
+    port = await local_port(cluster, "early")
+    await cluster.store.create(objects.PODS, "default", pod)
+
+    async def answers() -> bool:
+        return await ask(port) == "early"
+
+    await eventually(answers, "it answers, ready or not")
+    assert not is_ready(await cluster.store.get(objects.PODS, "default", "early"))
+    await remove(cluster, objects.SERVICES, "early")
+    await cluster.store.delete(objects.PODS, "default", "early", DeleteOptions(grace_period=0))
+
+
 async def test_a_node_port_is_known_at_once_and_reached(cluster: EmbeddedCluster) -> None:
     await cluster.store.create(objects.PODS, "default", echo_pod("node", "nodeport", THIRD))
     created = await cluster.store.create(

@@ -112,17 +112,20 @@ class SmallKubernetes:
         *,
         component: str = "jobmanager",
         image: str = "flink:9.9",
+        node: str | None = None,
     ) -> None:
-        """A pod of the cluster `demo`."""
+        """A pod of the cluster `demo`, or of its broker, which has not the labels of a Flink."""
+        is_broker = component == "broker"
+        labels = {"app": "demo"} if is_broker else FLINK_LABELS
         container = {
-            "name": "flink-main-container",
+            "name": "broker" if is_broker else "flink-main-container",
             "image": image,
             "ports": [{"name": "rest", "containerPort": 8081}],
             "resources": {"limits": {"memory": "1728Mi"}},
         }
         pod = {
-            "metadata": {"name": name, "labels": {**FLINK_LABELS, "component": component}},
-            "spec": {"containers": [container]},
+            "metadata": {"name": name, "labels": {**labels, "component": component}},
+            "spec": {"containers": [container], **({"nodeName": node} if node else {})},
         }
         await self.add(objects.PODS, pod)
         await self.set_status(name, status)

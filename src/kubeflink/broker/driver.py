@@ -260,6 +260,7 @@ class WorkerDriver:
     def _made(self, pod: JsonObject) -> JsonObject:
         shown = self._pods.kept(pod)
         self._pods.enter(shown)
+        log.info("%s is made", objects.name_of(pod))
         self._report.count("pods_created")
         self._report.end("creating pods")
         self._refusals.reset()
@@ -320,6 +321,7 @@ class WorkerDriver:
                 if attempt == tries:
                     raise
                 await asyncio.sleep(backoff.pause())
+        log.info("%s is deleted", name)
         self._report.count("pods_deleted")
         return Deletion(known, gone=False)
 

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,8 @@ from aiohttp import web
 from kubeflink.apiserver.bodies import json_response
 from kubeflink.broker.report import Report
 from kubeflink.errors import LocalError
+
+log = logging.getLogger(__name__)
 
 OUTAGE_SECONDS = 60.0
 """How long the API server may be away until the broker no longer calls itself healthy."""
@@ -39,6 +42,7 @@ class Monitor:
         self._gauges = gauges
         self._why_unhealthy = why_unhealthy
         self._host, self._port = host, port
+        self._told: str | None = None
         self._runner: web.ServerRunner | None = None
 
     @property
@@ -73,14 +77,26 @@ class Monitor:
             case "/livez":
                 return web.Response(text="ok\n")
             case "/healthz":
-                why = self._why_unhealthy()
+                why = self._health()
                 return web.Response(text=f"{why or 'ok'}\n", status=503 if why else 200)
             case "/metrics":
-                text = self._report.metrics(self._gauges())
+                healthy = float(self._why_unhealthy() is None)
+                gauges = {**self._gauges(), "healthy": ("Whether /healthz is 200", healthy)}
+                text = self._report.metrics(gauges)
                 return web.Response(text=text, headers={"Content-Type": _METRICS_TYPE})
             case "/status":
                 return json_response(self._status())
         return web.Response(status=404)
+
+    def _health(self) -> str | None:
+        """Why the broker cannot serve, which the log says when it begins and when it ends."""
+        why = self._why_unhealthy()
+        if why is not None and self._told is None:
+            log.warning("not ready: %s", why)
+        elif why is None and self._told is not None:
+            log.info("ready again")
+        self._told = why
+        return why
 
     def _status(self) -> dict[str, object]:
         return {

@@ -78,7 +78,7 @@ class Broker:
     ) -> None:
         self.blueprint = blueprint
         self.report = Report()
-        limits = limits_of(blueprint.running)
+        self._limits = limits = limits_of(blueprint.running)
         cluster_id, namespace = blueprint.cluster_id, blueprint.namespace
         self.policy = policy = Policy(cluster_id, namespace, blueprint.worker)
         self.pods = Mirror(
@@ -207,13 +207,21 @@ class Broker:
     def _gauges(self) -> Gauges:
         used = self.driver.used
         running = sum(1 for pod in self.pods.objects.values() if _is_running(pod))
-        return {
+        gauges = {
             "pods": ("TaskManager pods that have not ended", float(used.pods)),
             "pods_running": ("TaskManager pods that run", float(running)),
             "cpu_cores": ("CPU cores that TaskManagers ask for", used.cpu),
             "memory_bytes": ("Memory that TaskManagers ask for", float(used.memory)),
             "api_server_up": ("Whether the API server answers", float(self.pods.outage is None)),
+            "limit_pods": ("TaskManager pods that there may be", float(self._limits.pods)),
         }
+        if self._limits.cpu is not None:
+            told = "CPU cores that TaskManagers may ask for"
+            gauges["limit_cpu_cores"] = (told, self._limits.cpu)
+        if self._limits.memory is not None:
+            told = "Memory that TaskManagers may ask for"
+            gauges["limit_memory_bytes"] = (told, float(self._limits.memory))
+        return gauges
 
 
 def _is_running(pod: JsonObject) -> bool:

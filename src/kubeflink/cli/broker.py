@@ -6,7 +6,7 @@ Elsewhere it makes credentials of its own, and writes a kubeconfig for the JobMa
 
 from __future__ import annotations
 
-import sys
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from kubeflink.cli.parameters import connection_options
 if TYPE_CHECKING:
     from kubeflink.broker.process import Listening
     from kubeflink.cluster.access import Connection
+
+log = logging.getLogger(__name__)
 
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
@@ -66,7 +68,7 @@ def broker_command(
             hint="Give either --credentials DIR or --write-kubeconfig FILE.",
         )
     extras.need("broker", "The broker")
-    running.log_to_stderr(max(1, invocation.verbose))
+    running.log_to_stderr(max(1, invocation.verbose), with_time=True)
     running.run(
         _serve(
             connection,
@@ -119,9 +121,8 @@ async def _serve(
             listening = _made(name, client.namespace, write_kubeconfig, where)
         async with Broker(client, blueprint, listening) as broker:
             url = broker.server.url
-            console.say(f"the broker of {name} in namespace {client.namespace} listens at {url}")
-            console.say(f"health and metrics: http://{where['host']}:{broker.monitor.port}/metrics")
-            sys.stderr.flush()
+            log.info("the broker of %s in namespace %s listens at %s", name, client.namespace, url)
+            log.info("health and metrics: http://%s:%d/metrics", where["host"], broker.monitor.port)
             await broker.wait()
 
 

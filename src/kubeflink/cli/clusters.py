@@ -38,7 +38,7 @@ def clusters_command(*, connection: Connection, all_namespaces: bool, output: st
     if all_namespaces:
         columns.insert(0, "NAMESPACE")
     if output == "wide":
-        columns += ["IMAGE", "RULED BY"]
+        columns += ["IMAGE", "RULED BY", "BROKER"]
 
     def cells(cluster: ClusterSummary) -> list[str]:
         values = {
@@ -50,6 +50,7 @@ def clusters_command(*, connection: Connection, all_namespaces: bool, output: st
             "AGE": tables.age(cluster.created),
             "IMAGE": cluster.image,
             "RULED BY": cluster.ruled_by or "",
+            "BROKER": "yes" if cluster.has_broker else "",
         }
         return [values[column] for column in columns]
 

@@ -33,11 +33,14 @@ def describe_command(name: str, *, connection: Connection, output: str) -> None:
     if output != "text":
         tables.document(tables.plain(found), output)
         return
-    for line in _lines(found):
+    for line in lines(found):
         console.out(line)
 
 
-def _lines(found: ClusterDescription) -> Iterator[str]:
+def lines(found: ClusterDescription) -> Iterator[str]:
+    """What a person reads."""
+    from kubeflink.spec import names
+
     summary = found.summary
     facts = {
         "Name": summary.name,
@@ -48,6 +51,7 @@ def _lines(found: ClusterDescription) -> Iterator[str]:
         "Age": tables.age(summary.created),
         "Address": _address(found),
         "Ruled by": summary.ruled_by or "",
+        "Broker": names.broker_name(summary.name) if summary.has_broker else "",
     }
     if found.overview is not None:
         seen = found.overview

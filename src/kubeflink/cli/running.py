@@ -53,13 +53,19 @@ class _Lines(logging.Handler):
             console.say(" ".join(self.format(record).split()))
 
 
-def log_to_stderr(verbose: int) -> None:
-    """Print what the layers below log: warnings; with `verbose` what they do, then each request."""
+def log_to_stderr(verbose: int, *, with_time: bool = False) -> None:
+    """Print what the layers below log: warnings; with `verbose` what they do, then each request.
+
+    `with_time` is for what runs for long: each line then has its time and level.
+    """
     logger = logging.getLogger("kubeflink")
     logger.setLevel((logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])
     logger.propagate = False
     if not logger.handlers:
         logger.addHandler(_Lines())
+    if with_time:
+        for handler in logger.handlers:
+            handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     if verbose > 1:
         requests = logging.getLogger("httpx2")
         requests.setLevel(logging.INFO)

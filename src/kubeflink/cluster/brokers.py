@@ -1,7 +1,7 @@
-"""What a cluster's broker says is wrong: limits, quotas, refused requests.
+"""What is wrong with a cluster's broker: what its Deployment and pod show, and what it says.
 
-It is asked through the API server. Where that is not allowed, or the broker does not answer, there
-is no more to say than what its pod shows.
+Its own words (limits, quotas, refused requests, why it is not ready) are asked for through the API
+server. Where that is not allowed there is no more to say than what its pod shows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from kubeflink import objects
-from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster import diagnosis
+from kubeflink.cluster.diagnosis import Diagnosis, Observed
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
@@ -21,34 +23,90 @@ _SECONDS = 5.0
 def has_broker(deployment: JsonObject) -> bool:
     """Whether the JobManager of this Deployment gets its workers from a broker."""
     name = objects.labels_of(deployment).get(names.LABEL_APP, objects.name_of(deployment))
-    volumes = deployment["spec"]["template"]["spec"].get("volumes") or ()
+    template = (deployment.get("spec") or {}).get("template") or {}
+    volumes = (template.get("spec") or {}).get("volumes") or ()
     secret = names.broker_client_secret_name(name)
     return any((each.get("secret") or {}).get("secretName") == secret for each in volumes)
 
 
-async def broker_troubles(
+def why_absent(cluster_id: str, broker: Observed) -> Diagnosis | None:
+    """Why a cluster has no broker that works; None for one that does, or that is being started."""
+    name = names.broker_name(cluster_id)
+    if broker.deployment is None:
+        return Diagnosis(
+            "broker",
+            f"the Deployment {name} is gone, and the JobManager gets no TaskManagers without it",
+            "End the cluster and start it again: nothing else makes it anew",
+            patience=diagnosis.SECONDS_FOR_REFERENCES,
+        )
+    if (broker.deployment.get("spec") or {}).get("replicas") == 0:
+        where = objects.namespace_of(broker.deployment)
+        scale = next_step.kubectl(f"scale deployment {name} --replicas=1", where)
+        return Diagnosis(
+            "broker",
+            f"the Deployment {name} is scaled to none, and the JobManager gets no TaskManagers"
+            " without it",
+            f"Scale it: {scale}",
+            patience=diagnosis.SECONDS_FOR_REFERENCES,
+        )
+    if ready_since(broker) is not None:
+        return None
+    return diagnosis.diagnose(broker)
+
+
+def ready_since(broker: Observed) -> str | None:
+    """Since when it can be reached, as the API server writes times; None while it cannot."""
+    since = (_ready_since(pod) for pod in broker.pods)
+    return min((each for each in since if each is not None), default=None)
+
+
+def _ready_since(pod: JsonObject) -> str | None:
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if (condition.get("type"), condition.get("status")) == ("Ready", "True"):
+            return str(condition.get("lastTransitionTime") or "")
+    return None
+
+
+async def troubles(
+    client: KubeClient, cluster_id: str, namespace: str, broker: Observed
+) -> tuple[tuple[Diagnosis, ...], dict[str, Diagnosis]]:
+    """What keeps it from working, or else its own sentences; and by name which pod is not ready."""
+    absent = why_absent(cluster_id, broker)
+    if absent is not None:
+        return (absent,), {}
+    code, status = await _status(client, cluster_id, namespace)
+    hint = f"See its log: {next_step.command(f'logs {cluster_id} --broker', namespace)}"
+    is_ready = ready_since(broker) is not None
+    if is_ready and code > 500:
+        return (_silent(code, hint),), {}
+    unready = {}
+    if not is_ready:
+        why = status.get("unhealthy") or "it does not say why"
+        for name in (objects.name_of(pod) for pod in broker.pods if _is_running(pod)):
+            text = f"Broker pod {name} runs and is not ready: {why}"
+            unready[name] = Diagnosis("readiness", text, hint)
+    told = [str(each["text"]) for each in status.get("troubles") or ()]
+    return tuple(Diagnosis("broker", f"the broker says: {text}") for text in told), unready
+
+
+async def _status(
     client: KubeClient, cluster_id: str, namespace: str
-) -> tuple[Diagnosis, ...]:
-    """The broker's own sentences."""
+) -> tuple[int, dict[str, Any]]:
+    """The code of the answer, 0 for none, and what the broker says of itself."""
     import httpx2
 
     path = client.service_proxy_path(names.broker_name(cluster_id), METRICS_PORT, namespace)
     try:
         response = await client.http.get(f"{path}/status", timeout=_SECONDS)
     except httpx2.RequestError:
-        return ()
-    if response.status_code != 200:
-        return (_silent(cluster_id, response.status_code),) if response.status_code > 500 else ()
-    status: Any = response.json()
-    told = [str(each["text"]) for each in status.get("troubles") or ()]
-    if status.get("unhealthy"):
-        told.append(str(status["unhealthy"]))
-    return tuple(Diagnosis("broker", f"the broker says: {text}") for text in told)
+        return 0, {}
+    return response.status_code, response.json() if response.status_code == 200 else {}
 
 
-def _silent(cluster_id: str, code: int) -> Diagnosis:
-    return Diagnosis(
-        "broker",
-        f"the broker does not answer ({code}), so the cluster gets no new TaskManagers",
-        f"See what it says: kubectl logs deployment/{names.broker_name(cluster_id)}",
-    )
+def _silent(code: int, hint: str) -> Diagnosis:
+    text = f"the broker does not answer ({code}), so the cluster gets no new TaskManagers"
+    return Diagnosis("broker", text, hint)
+
+
+def _is_running(pod: JsonObject) -> bool:
+    return (pod.get("status") or {}).get("phase") == "Running"

@@ -7,16 +7,23 @@ that it rules a cluster is seen by the Deployment's owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from kubeflink import objects
-from kubeflink.cluster import diagnosis, endpoint, ownership, readiness, registration
+from kubeflink.cluster import (
+    brokers,
+    diagnosis,
+    endpoint,
+    observation,
+    ownership,
+    registration,
+)
 from kubeflink.cluster.addresses import Address, address_of
-from kubeflink.cluster.brokers import broker_troubles, has_broker
-from kubeflink.cluster.diagnosis import Diagnosis, Observed
+from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.observation import ClusterView
 from kubeflink.errors import (
     ClusterNotFoundError,
     FlinkError,
@@ -38,7 +45,10 @@ _NATIVE: Final = {names.LABEL_TYPE: names.NATIVE_TYPE}
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """One cluster as its Deployment tells it. `ruled_by` is an operator's FlinkDeployment."""
+    """One cluster as its Deployment tells it. `ruled_by` is an operator's FlinkDeployment.
+
+    `has_broker` says whether its JobManager gets its workers from a broker.
+    """
 
     name: str
     namespace: str
@@ -49,6 +59,7 @@ class ClusterSummary:
     ready_replicas: int
     taskmanagers: int
     ruled_by: str | None = None
+    has_broker: bool = False
 
     @property
     def status(self) -> str:
@@ -65,6 +76,7 @@ class ClusterSummary:
             "image": self.image,
             "TaskManagers": str(self.taskmanagers),
             "ruled by": self.ruled_by,
+            "broker": names.broker_name(self.name) if self.has_broker else None,
         }
         return display.card(f"Cluster {self.name}", facts)
 
@@ -130,35 +142,42 @@ async def describe(
     """All about one cluster. ClusterNotFoundError if it is not there."""
     where = namespace or client.namespace
     try:
-        jobmanager = await readiness.observe_jobmanager(client, cluster_id, where)
+        seen = await observation.observe_cluster(client, cluster_id, where)
     except NotFoundError as error:
         raise await endpoint.not_found(client, cluster_id, where) from error
     labels = names.taskmanager_labels(cluster_id)
     workers = (await client.list(PODS, where, labels=labels)).items
-    assert jobmanager.deployment is not None
+    deployment = seen.jobmanager.deployment
+    assert deployment is not None
     overview, jobs, registered, rest_error = await _ask_flink(client, cluster_id, where)
-    unregistered: Mapping[str, Diagnosis] = {}
+    explained: dict[str, Diagnosis] = {}
     if overview is not None:
-        unregistered = registration.explain_unregistered(
-            workers, jobmanager.pods, registered, await _internal_service(client, cluster_id, where)
+        internal = await _internal_service(client, cluster_id, where)
+        explained |= registration.explain_unregistered(
+            workers, seen.jobmanager.pods, registered, internal
         )
-    pods = _pods(jobmanager, workers, unregistered)
-    troubles = [pod.trouble for pod in pods if pod.trouble is not None]
-    if not jobmanager.pods and (found := diagnosis.diagnose(jobmanager)):
-        troubles.append(found)
-    if overview is None and (told := await readiness.explain_running(client, cluster_id, where)):
-        troubles.append(Diagnosis("log", f"Its log says: {told.sentence}", told.hint))
-    if has_broker(jobmanager.deployment):
-        troubles += await broker_troubles(client, cluster_id, where)
+    told: tuple[Diagnosis, ...] = ()
+    if seen.broker is not None:
+        told, unready = await brokers.troubles(client, cluster_id, where, seen.broker)
+        explained |= unready
+    pods = _pods(seen, workers, explained)
+    troubles = [seen.cause(), *(pod.trouble for pod in pods), *told]
+    if overview is None and (log := await observation.explain_running(client, cluster_id, where)):
+        troubles.append(Diagnosis("log", f"Its log says: {log.sentence}", log.hint))
     return ClusterDescription(
-        summary_of(jobmanager.deployment, workers),
+        summary_of(deployment, workers),
         await _address(client, cluster_id, where),
         pods,
-        tuple(troubles),
+        _distinct(troubles),
         overview,
         jobs,
         rest_error,
     )
+
+
+def _distinct(troubles: Iterable[Diagnosis | None]) -> tuple[Diagnosis, ...]:
+    """Each once: the cause of all is the trouble of a pod as well."""
+    return tuple({found.sentence: found for found in troubles if found is not None}.values())
 
 
 def summary_of(deployment: JsonObject, workers: Sequence[JsonObject] = ()) -> ClusterSummary:
@@ -178,6 +197,7 @@ def summary_of(deployment: JsonObject, workers: Sequence[JsonObject] = ()) -> Cl
         ready_replicas=int(status.get("readyReplicas") or 0),
         taskmanagers=len(own),
         ruled_by=ownership.flink_deployment_of(deployment),
+        has_broker=brokers.has_broker(deployment),
     )
 
 
@@ -204,20 +224,19 @@ def _main_container(deployment: JsonObject) -> JsonObject:
 
 
 def _pods(
-    jobmanager: Observed, workers: Sequence[JsonObject], unregistered: Mapping[str, Diagnosis]
+    seen: ClusterView, workers: Sequence[JsonObject], explained: Mapping[str, Diagnosis]
 ) -> tuple[PodSummary, ...]:
+    """All of them; `explained` are troubles by pod that the pod itself does not show."""
     found = []
-    for pod in (*jobmanager.pods, *workers):
+    for pod in (*seen.pods, *workers):
         name, status = objects.name_of(pod), pod.get("status") or {}
-        trouble = diagnosis.explain_pod(
-            pod, jobmanager.events.get(name, ()), jobmanager.logs.get(name, "")
-        ) or unregistered.get(name)
+        trouble = seen.explain(pod) or explained.get(name)
         statuses = status.get("containerStatuses") or ()
         is_ending = objects.metadata(pod).get("deletionTimestamp") is not None
         found.append(
             PodSummary(
                 name,
-                objects.labels_of(pod).get(names.LABEL_COMPONENT, ""),
+                diagnosis.component_of(pod),
                 "Terminating" if is_ending else str(status.get("phase") or "Pending"),
                 (pod.get("spec") or {}).get("nodeName"),
                 sum(int(entry.get("restartCount") or 0) for entry in statuses),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kubeflink import objects
-from kubeflink.cluster.log_diagnosis import explain_log
+from kubeflink.cluster.log_diagnosis import explain_log, explain_own_log
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 
@@ -102,7 +102,7 @@ def explain_deployment(deployment: JsonObject) -> Diagnosis | None:
         return Diagnosis(
             "creation",
             f"No pod of Deployment {name} can be created: {_one_line(told)}",
-            _creation_hint(told),
+            _creation_hint(deployment, told),
             patience=5.0,
         )
     return None
@@ -144,7 +144,7 @@ def _explain_container(what: str, pod: JsonObject, container: _Json, log: str) -
     if waiting and waiting.get("reason") == "CrashLoopBackOff":
         return _terminated(what, pod, container, last or {}, log, patience=0.0)
     if waiting:
-        return _waiting(what, container, waiting)
+        return _waiting(what, pod, container, waiting)
     if ended and ended.get("exitCode") != 0:
         is_final = (pod.get("spec") or {}).get("restartPolicy") == "Never"
         patience = 0.0 if is_final else SECONDS_FOR_RESTART
@@ -154,7 +154,7 @@ def _explain_container(what: str, pod: JsonObject, container: _Json, log: str) -
     return None
 
 
-def _waiting(what: str, container: _Json, waiting: _Json) -> Diagnosis | None:
+def _waiting(what: str, pod: JsonObject, container: _Json, waiting: _Json) -> Diagnosis | None:
     reason, told = str(waiting.get("reason") or ""), _one_line(str(waiting.get("message") or ""))
     image = container.get("image") or "?"
     detail = f": {told}" if told else ""
@@ -163,7 +163,7 @@ def _waiting(what: str, container: _Json, waiting: _Json) -> Diagnosis | None:
             return Diagnosis(
                 "image",
                 f"{what}: its image {image} cannot be pulled ({reason}{detail})",
-                "Check kubernetes.container.image.ref, and kubernetes.container.image.pull-secrets"
+                f"Check {_image_option(pod)}, and kubernetes.container.image.pull-secrets"
                 " for a private registry",
                 SECONDS_FOR_REGISTRY,
             )
@@ -179,7 +179,7 @@ def _waiting(what: str, container: _Json, waiting: _Json) -> Diagnosis | None:
             return Diagnosis(
                 "image",
                 f"{what}: {image} is no valid image name",
-                "Check kubernetes.container.image.ref",
+                f"Check {_image_option(pod)}",
                 0.0,
             )
         case "CreateContainerConfigError":
@@ -193,7 +193,9 @@ def _waiting(what: str, container: _Json, waiting: _Json) -> Diagnosis | None:
             return Diagnosis(
                 "container",
                 f"{what}: the container cannot be started ({reason}{detail})",
-                "Check kubernetes.entry.path and the mounts of the pod template",
+                "Check kubeflink.broker.image, which has to have the command kubeflink"
+                if component_of(pod) == names.BROKER
+                else "Check kubernetes.entry.path and the mounts of the pod template",
                 SECONDS_FOR_REFERENCES,
             )
     return None
@@ -218,7 +220,8 @@ def _terminated(
             patience,
         )
     told = str(terminated.get("message") or "")
-    finding = explain_log(log or told)
+    own = explain_own_log(log or told) if component_of(pod) == names.BROKER else None
+    finding = own or explain_log(log or told)
     ended = f"{what} ended with exit code {code}" if code is not None else f"{what} keeps ending"
     if finding is not None:
         return Diagnosis("exit", f"{ended}: {finding.sentence}", finding.hint, patience)
@@ -245,7 +248,7 @@ def _unscheduled(what: str, pod: JsonObject, status: _Json) -> Diagnosis | None:
         return Diagnosis(
             "scheduling",
             f"{what} gets no node: {told}" + (f" (it asks for {asked})" if asked else ""),
-            _scheduling_hint(told),
+            _scheduling_hint(pod, told),
         )
     return None
 
@@ -269,9 +272,17 @@ def _from_events(what: str, events: Iterable[JsonObject]) -> Diagnosis | None:
 
 
 def _title(pod: JsonObject) -> str:
-    component = objects.labels_of(pod).get(names.LABEL_COMPONENT)
-    kind = {names.JOBMANAGER: "JobManager pod", names.TASKMANAGER: "TaskManager"}
-    return f"{kind.get(component or '', 'Pod')} {objects.name_of(pod)}"
+    kind = {
+        names.JOBMANAGER: "JobManager pod",
+        names.TASKMANAGER: "TaskManager",
+        names.BROKER: "Broker pod",
+    }
+    return f"{kind.get(component_of(pod), 'Pod')} {objects.name_of(pod)}"
+
+
+def component_of(obj: JsonObject) -> str:
+    """What an object is of its cluster: `jobmanager`, `taskmanager`, `broker`; or empty."""
+    return str(objects.labels_of(obj).get(names.LABEL_COMPONENT) or "")
 
 
 def _container_statuses(status: _Json) -> list[_Json]:
@@ -296,22 +307,32 @@ def _limit_of(pod: JsonObject, container: str, kind: str) -> str | None:
 
 
 def _requests_of(pod: JsonObject) -> Mapping[str, str]:
-    resources = _container_spec(pod, names.MAIN_CONTAINER).get("resources") or {}
+    main = names.BROKER if component_of(pod) == names.BROKER else names.MAIN_CONTAINER
+    resources = _container_spec(pod, main).get("resources") or {}
     return resources.get("requests") or {}
 
 
+def _image_option(pod: JsonObject) -> str:
+    if component_of(pod) == names.BROKER:
+        return "kubeflink.broker.image"
+    return "kubernetes.container.image.ref"
+
+
 def _memory_hint(pod: JsonObject) -> str:
-    is_worker = objects.labels_of(pod).get(names.LABEL_COMPONENT) == names.TASKMANAGER
-    role = "taskmanager" if is_worker else "jobmanager"
+    if component_of(pod) == names.BROKER:
+        return "Raise kubeflink.broker.memory.size"
+    role = "taskmanager" if component_of(pod) == names.TASKMANAGER else "jobmanager"
     return (
         f"Raise {role}.memory.process.size, or {role}.memory.jvm-overhead.fraction if native"
         " memory grows (RocksDB, Python workers)"
     )
 
 
-def _scheduling_hint(told: str) -> str | None:
+def _scheduling_hint(pod: JsonObject, told: str) -> str | None:
     if "Insufficient" in told:
         return "Ask for less cpu or memory, or add nodes"
+    if component_of(pod) == names.BROKER:
+        return "A broker takes any node without taints; none is free for it"
     if "taint" in told:
         return "Set kubernetes.jobmanager.tolerations and kubernetes.taskmanager.tolerations"
     if "affinity" in told or "selector" in told:
@@ -321,9 +342,10 @@ def _scheduling_hint(told: str) -> str | None:
     return None
 
 
-def _creation_hint(told: str) -> str | None:
+def _creation_hint(deployment: JsonObject, told: str) -> str | None:
     if "serviceaccount" in told.lower():
-        return "Create the service account, or set kubernetes.service-account to one that exists"
+        family = "kubeflink.broker" if component_of(deployment) == names.BROKER else "kubernetes"
+        return f"Create the service account, or set {family}.service-account to one that exists"
     if "exceeded quota" in told:
         return "Ask for less, or have the namespace's ResourceQuota raised"
     if "violates PodSecurity" in told:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kubeflink import objects
-from kubeflink.cluster import diagnosis, endpoint, logs, readiness
+from kubeflink.cluster import endpoint, logs, observation, readiness
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Diagnosis
 from kubeflink.cluster.job import JobOutcome
@@ -287,13 +287,13 @@ class _Watch:
     async def _check_jobmanager(self) -> None:
         """Ends the wait for a JobManager that will never run, or run again."""
         try:
-            observed = await readiness.observe_jobmanager(
+            seen = await observation.observe_cluster(
                 self.client, self.cluster.name, self.cluster.namespace
             )
         except (KubernetesError, NotFoundError):
             return
-        found = diagnosis.diagnose(observed)
-        text = found.sentence if found else readiness.stage_of(observed)
+        found = seen.cause(has_served=bool(self.rest.jobs))
+        text = found.sentence if found else seen.stage()
         now = asyncio.get_running_loop().time()
         if self.course.note(found, now) and text != self.stage:
             self.stage = text

@@ -114,6 +114,11 @@ _KNOWN: Final = (
     ),
 )
 
+_OWN_FAILURE = re.compile(
+    r"^kubeflink: (?!\d{4}-)(?P<what>.+)\n(?P<hint>(?:  .+\n)*)\Z", re.MULTILINE
+)
+"""The last words of a kubeflink that fails: a line without a time, and below it what to do."""
+
 _TRACE_START = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z_$][\w$]*(?:Exception|Error|Throwable)\b")
 _LEVEL = re.compile(r"\b(?:ERROR|FATAL)\b\s+(?P<rest>.*)$")
 
@@ -123,6 +128,15 @@ def explain_log(text: str) -> LogFinding | None:
     if not text.strip():
         return None
     return known_cause(text) or _last_exception(text) or _last_error(text)
+
+
+def explain_own_log(text: str) -> LogFinding | None:
+    """Why a program of kubeflink's own, such as a broker, has ended: what it has said at last."""
+    found = _OWN_FAILURE.search(f"{text.rstrip()}\n")
+    if found is None:
+        return None
+    hint = " ".join(line.strip() for line in found["hint"].splitlines())
+    return LogFinding(found["what"], hint or None)
 
 
 def known_cause(text: str) -> LogFinding | None:

@@ -41,7 +41,10 @@ _PASSING = (ApiUnreachableError, ServerError)
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of one pod, without its line break. `component` is `jobmanager` or `taskmanager`."""
+    """One line of one pod, without its line break.
+
+    `component` is `jobmanager`, `taskmanager` or `broker`.
+    """
 
     pod: str
     component: str
@@ -59,7 +62,7 @@ async def read(
     """What the pods have logged so far, the JobManager first. ClusterNotFoundError without any."""
     pods = await cluster_pods(client, cluster_id, namespace, component)
     if not pods:
-        raise await _nothing_to_read(client, cluster_id, namespace)
+        raise await _nothing_to_read(client, cluster_id, namespace, component)
     for pod in pods:
         name = objects.name_of(pod)
         try:
@@ -89,7 +92,7 @@ async def follow(
     """
     pods = await cluster_pods(client, cluster_id, namespace, component)
     if not pods:
-        raise await _nothing_to_read(client, cluster_id, namespace)
+        raise await _nothing_to_read(client, cluster_id, namespace, component)
     follower = _Follower(client, cluster_id, namespace, component, tail_lines)
     task = asyncio.create_task(follower.run(), name=f"follow the logs of {cluster_id}")
     try:
@@ -104,18 +107,24 @@ async def follow(
 async def cluster_pods(
     client: KubeClient, cluster_id: str, namespace: str | None, component: str | None = None
 ) -> list[JsonObject]:
-    """The pods of a cluster: JobManagers, then TaskManagers, each in the order of their names."""
+    """JobManagers, then TaskManagers, each in the order of their names; or those of a component.
+
+    A broker is read only where it is asked for: it is no Flink, and says other things.
+    """
     labels = names.common_labels(cluster_id)
-    if component is not None:
+    if component == names.BROKER:
+        labels = names.broker_labels(cluster_id)
+    elif component is not None:
         labels[names.LABEL_COMPONENT] = component
     found = await client.list(PODS, namespace, labels=labels)
     return sorted(found.items, key=lambda pod: (_component(pod), _natural(objects.name_of(pod))))
 
 
 def main_container(pod: JsonObject) -> str | None:
-    """The container that runs Flink; None where the pod has only one, whatever it is called."""
+    """The container of Flink, or of the broker; None where there is one, whatever it is called."""
     containers = [entry.get("name") for entry in (pod.get("spec") or {}).get("containers") or ()]
-    return names.MAIN_CONTAINER if names.MAIN_CONTAINER in containers else None
+    known = (names.MAIN_CONTAINER, names.BROKER)
+    return next((name for name in known if name in containers), None)
 
 
 @dataclass(slots=True)
@@ -230,13 +239,29 @@ async def _deployment_exists(client: KubeClient, cluster_id: str, namespace: str
 
 
 async def _nothing_to_read(
-    client: KubeClient, cluster_id: str, namespace: str | None
+    client: KubeClient, cluster_id: str, namespace: str | None, component: str | None
 ) -> ClusterNotFoundError:
-    from kubeflink.cluster import endpoint
+    from kubeflink.cluster import brokers, endpoint
+    from kubeflink.kube import next_step
 
-    if await _deployment_exists(client, cluster_id, namespace):
+    try:
+        found = await client.get(DEPLOYMENTS, names.deployment_name(cluster_id), namespace)
+    except NotFoundError:
+        return await endpoint.not_found(client, cluster_id, namespace)
+    except _PASSING:
+        found = None
+    if component != names.BROKER or found is None:
         return ClusterNotFoundError(f"The Flink cluster {cluster_id} has no pods yet")
-    return await endpoint.not_found(client, cluster_id, namespace)
+    if brokers.has_broker(found):
+        where = objects.namespace_of(found) or client.namespace
+        return ClusterNotFoundError(
+            f"The broker of the Flink cluster {cluster_id} has no pod",
+            hint=f"See why: {next_step.command(f'describe {cluster_id}', where)}",
+        )
+    return ClusterNotFoundError(
+        f"The Flink cluster {cluster_id} has no broker",
+        hint="It makes its TaskManagers itself: see the log of its JobManager",
+    )
 
 
 def _component(pod: JsonObject) -> str:

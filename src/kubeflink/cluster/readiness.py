@@ -2,25 +2,22 @@
 
 Ready means that the REST API answers `/overview`: Flink does so only when its Dispatcher has a
 leader, so from then on jobs can be submitted. While it does not answer, the pods are looked at, and
-a cause that will not pass by itself ends the wait early (see `diagnosis`). "Cannot reach" alone is
-never taken for a failure of the cluster, only for a reason to go on waiting.
+a cause that will not pass by itself ends the wait early (see `observation` and `diagnosis`).
+"Cannot reach" alone is never taken for a failure of the cluster, but for a reason to go on waiting.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from kubeflink import objects
-from kubeflink.cluster import diagnosis, endpoint
+from kubeflink.cluster import endpoint, observation
 from kubeflink.cluster.clock import Deadline
 from kubeflink.cluster.diagnosis import Course, Observed
 from kubeflink.cluster.endpoint import Route
-from kubeflink.cluster.log_diagnosis import LogFinding, explain_log
-from kubeflink.cluster.logs import main_container
 from kubeflink.errors import (
     ClusterFailedError,
     ClusterNotFoundError,
@@ -32,20 +29,15 @@ from kubeflink.errors import (
     WaitTimeoutError,
 )
 from kubeflink.kube.client import KubeClient
-from kubeflink.objects import DEPLOYMENTS, PODS, JsonObject
 from kubeflink.rest.models import Overview
-from kubeflink.spec import names
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 READY_SECONDS = 300.0
 """The limit of a wait for readiness, where none is given: an image may have to be pulled."""
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 2.0
-_LOG_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +110,7 @@ class _Wait:
     async def look(self) -> None:
         """Looks at the Deployment and its pods; raises if they will certainly not become ready."""
         try:
-            observed = await observe_jobmanager(self.client, self.cluster_id, self.namespace)
+            seen = await observation.observe_cluster(self.client, self.cluster_id, self.namespace)
         except NotFoundError as error:
             raise ClusterNotFoundError(
                 f"The Flink cluster {self.cluster_id} in namespace {self.namespace} went away"
@@ -130,11 +122,11 @@ class _Wait:
         except KubernetesError as error:
             self._last_error = error.message
             return
-        self._check_identity(observed)
-        found = diagnosis.diagnose(observed)
+        self._check_identity(seen.jobmanager)
+        found = seen.cause()
         now = asyncio.get_running_loop().time()
         if self._course.note(found, now):
-            self._tell(found.sentence if found else stage_of(observed))
+            self._tell(found.sentence if found else seen.stage())
         if found is not None and self._course.is_final(now):
             raise ClusterFailedError(
                 f"The Flink cluster {self.cluster_id} does not start: {found.sentence}",
@@ -146,7 +138,9 @@ class _Wait:
         seen = self._course.seen
         told, hint = (seen.sentence, seen.hint) if seen else (self._last_error or self._stage, None)
         if seen is None and (
-            finding := await explain_running(self.client, self.cluster_id, self.namespace)
+            finding := await observation.explain_running(
+                self.client, self.cluster_id, self.namespace
+            )
         ):
             told, hint = finding.sentence, finding.hint
         return WaitTimeoutError(
@@ -169,91 +163,3 @@ class _Wait:
             logger.debug("cluster %s: %s", self.cluster_id, stage)
             if self.on_stage is not None:
                 self.on_stage(Stage(stage))
-
-
-async def observe_jobmanager(client: KubeClient, cluster_id: str, namespace: str) -> Observed:
-    """What can be seen of a cluster's JobManager. NotFoundError if the Deployment is not there."""
-    deployment = await client.get(DEPLOYMENTS, names.deployment_name(cluster_id), namespace)
-    listed = await client.list(PODS, namespace, labels=names.jobmanager_labels(cluster_id))
-    pods = [pod for pod in listed.items if not objects.metadata(pod).get("deletionTimestamp")]
-    events: dict[str, list[JsonObject]] = {}
-    logs: dict[str, str] = {}
-    for pod in pods:
-        name = objects.name_of(pod)
-        if is_waiting_for_volumes(pod):
-            events[name] = await _or_empty(client.events_of(pod), [])
-        if ended := _ended_container(pod):
-            container, previous = ended
-            logs[name] = await _or_empty(
-                client.pod_logs(
-                    name, namespace, container=container, tail_lines=_LOG_LINES, previous=previous
-                ),
-                "",
-            )
-    return Observed(deployment, pods, events, logs)
-
-
-async def explain_running(client: KubeClient, cluster_id: str, namespace: str) -> LogFinding | None:
-    """What the log of a JobManager tells that runs and does not serve; None if nothing does."""
-    try:
-        pods = await client.list(PODS, namespace, labels=names.jobmanager_labels(cluster_id))
-        for pod in pods.items:
-            if (pod.get("status") or {}).get("phase") == "Running":
-                log = await client.pod_logs(
-                    objects.name_of(pod),
-                    namespace,
-                    container=main_container(pod),
-                    tail_lines=_LOG_LINES,
-                )
-                return explain_log(log)
-    except KubernetesError as error:
-        logger.debug("not to be had: %s", error.message)
-    return None
-
-
-def stage_of(observed: Observed) -> str:
-    """What a start that goes well is doing right now."""
-    if not observed.pods:
-        return "waiting for the JobManager pod"
-    pod = observed.pods[-1]
-    status = pod.get("status") or {}
-    if status.get("phase") in (None, "Pending"):
-        conditions = status.get("conditions") or ()
-        scheduled = {entry.get("type"): entry.get("status") for entry in conditions}
-        if scheduled.get("PodScheduled") != "True":
-            return "waiting for a node"
-        return "starting the JobManager container"
-    return "waiting for the JobManager to serve"
-
-
-def is_waiting_for_volumes(pod: JsonObject) -> bool:
-    """Whether the pod has a node but no container yet: then only its events tell why."""
-    status = pod.get("status") or {}
-    if status.get("phase") not in (None, "Pending"):
-        return False
-    waiting = [
-        (container.get("state") or {}).get("waiting") or {}
-        for container in status.get("containerStatuses") or ()
-    ]
-    reasons = {entry.get("reason") for entry in waiting}
-    return reasons <= {"ContainerCreating", "PodInitializing", None}
-
-
-def _ended_container(pod: JsonObject) -> tuple[str, bool] | None:
-    """A container that ended badly, and whether its log is that of the run before the present."""
-    for container in (pod.get("status") or {}).get("containerStatuses") or ():
-        state = container.get("state") or {}
-        if (state.get("terminated") or {}).get("exitCode"):
-            return str(container["name"]), False
-        if (container.get("lastState") or {}).get("terminated") and not container.get("ready"):
-            return str(container["name"]), True
-    return None
-
-
-async def _or_empty(asked: Awaitable[T], empty: T) -> T:
-    """The answer, or nothing: events and logs explain, and their lack explains less."""
-    try:
-        return await asked
-    except KubernetesError as error:
-        logger.debug("not to be had: %s", error.message)
-        return empty

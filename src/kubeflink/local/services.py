@@ -2,7 +2,7 @@
 
 What a Service leads to is looked up for each new connection, so a changed `targetPort`, a restarted
 or replaced pod count at once; a connection that exists stays with the process it goes to. Only
-ready pods are chosen, in turn.
+ready pods are chosen, in turn; with `publishNotReadyAddresses` all that run.
 
 A NodePort Service is reached on its node port, as everywhere. The other types get a port too, from
 the same range, because nothing here has the cluster's addresses; it is told in the annotation
@@ -205,9 +205,9 @@ class ServiceController:
             return  # Deleted in the meantime.
 
     async def _write_endpoints(self, service: JsonObject) -> None:
-        """The Endpoints of a Service: each ready pod with its real ports."""
+        """The Endpoints of a Service: each pod that is chosen, with its real ports."""
         namespace, name = objects.namespace_of(service) or "", objects.name_of(service)
-        subsets = [await self._subset(service, pod) for pod in await self._ready_pods(service)]
+        subsets = [await self._subset(service, pod) for pod in await self._pods_of(service)]
         wanted: JsonObject = {
             "apiVersion": "v1",
             "kind": "Endpoints",
@@ -248,23 +248,28 @@ class ServiceController:
     # Where a Service leads to.
 
     async def _target(self, service: JsonObject, port: JsonObject) -> int | None:
-        """The real port of one of the ready pods, in turn."""
-        pods = await self._ready_pods(service)
+        """The real port of one of the pods, in turn."""
+        pods = await self._pods_of(service)
         if not pods:
             return None
         pod = pods[next(self._turns) % len(pods)]
         return await self._port_of(pod, _target_port(port))
 
-    async def _ready_pods(self, service: JsonObject) -> list[JsonObject]:
+    async def _pods_of(self, service: JsonObject) -> list[JsonObject]:
         selector = service["spec"].get("selector") or {}
+        is_chosen = _runs if service["spec"].get("publishNotReadyAddresses") else is_ready
         pods = (await self._store.list(objects.PODS, objects.namespace_of(service))).items
         return [
             pod
             for pod in pods
             if selector.items() <= objects.labels_of(pod).items()
             and "deletionTimestamp" not in pod["metadata"]
-            and is_ready(pod)
+            and is_chosen(pod)
         ]
+
+
+def _runs(pod: JsonObject) -> bool:
+    return (pod.get("status") or {}).get("phase") == "Running"
 
 
 def _ports(service: JsonObject) -> list[JsonObject]:

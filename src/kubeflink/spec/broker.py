@@ -306,6 +306,9 @@ def _service(cluster_id: str) -> JsonObject:
         "metadata": _metadata(names.broker_name(cluster_id), cluster_id),
         "spec": {
             "selector": names.broker_labels(cluster_id),
+            # One that is not ready answers all the same: it says why, and to a JobManager that it
+            # has to ask again. There is no other one to be asked.
+            "publishNotReadyAddresses": True,
             "ports": [{"name": name, "port": port, "targetPort": name} for name, port in ports],
         },
     }

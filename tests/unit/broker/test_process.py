@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from kubeflink import objects
 from kubeflink.apiserver.faults import Fault
 from kubeflink.broker.blueprint import read_blueprint, read_files
+from kubeflink.broker.monitor import Monitor
 from kubeflink.broker.process import ONE_ATTEMPT, Broker, listening_from, write_credentials
 from kubeflink.broker.projection import FINGERPRINT
+from kubeflink.broker.report import Report
 from kubeflink.errors import ConfigurationError, ForbiddenError, LocalError, NotFoundError
 from kubeflink.kube import KubeClient
 from kubeflink.spec.broker import make_credentials
@@ -21,6 +24,7 @@ from support.broker import (
     PODS,
     JobManager,
     RealCluster,
+    brokered,
     cluster_spec,
     jobmanager,
     kubeconfig,
@@ -70,6 +74,9 @@ async def test_numbers_for_prometheus(flink: JobManager) -> None:
     assert values["kubeflink_broker_requests_refused_total"] == "1"
     assert values["kubeflink_broker_api_server_up"] == "1"
     assert values["kubeflink_broker_troubles"] == "1"
+    assert values["kubeflink_broker_healthy"] == "1"
+    assert values["kubeflink_broker_limit_pods"] == "1000"
+    assert "kubeflink_broker_limit_cpu_cores" not in values  # there is none
     assert text.count("# HELP") == text.count("# TYPE") == len(values)
 
 
@@ -79,6 +86,54 @@ async def test_health_and_status(flink: JobManager) -> None:
     status, text = await asked(flink.broker, "/status")
     assert status == 200
     assert '"troubles":[]' in text
+
+
+async def test_limits_are_numbers_too(tmp_path: Path) -> None:
+    """An alarm before they are reached needs both."""
+    limits = {"kubeflink.broker.limit.cpu": "2.5", "kubeflink.broker.limit.memory": "1g"}
+    async with brokered(cluster_spec(limits), tmp_path) as (_, flink):
+        text = (await asked(flink.broker, "/metrics"))[1]
+
+    assert "\nkubeflink_broker_limit_cpu_cores 2.5\n" in text
+    assert f"\nkubeflink_broker_limit_memory_bytes {float(1 << 30):g}\n" in text
+
+
+@pytest.fixture
+def log(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> pytest.LogCaptureFixture:
+    """What the broker says, whatever the command line has set."""
+    monkeypatch.setattr(logging.getLogger("kubeflink"), "propagate", True)
+    return caplog
+
+
+async def test_the_log_says_when_it_is_not_ready_and_when_again(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    whys = iter(["the API server is away: a", "the API server is away: b", None, None])
+    monitor = Monitor(Report(), dict, lambda: next(whys), host="127.0.0.1", port=0)
+    await monitor.start()
+    codes = []
+    with log.at_level("INFO", logger="kubeflink.broker.monitor"):
+        async with aiohttp.ClientSession() as session:
+            for _ in range(4):
+                async with session.get(f"http://127.0.0.1:{monitor.port}/healthz") as answer:
+                    codes.append(answer.status)
+    await monitor.stop()
+
+    assert codes == [503, 503, 200, 200]
+    assert log.messages == ["not ready: the API server is away: a", "ready again"]
+
+
+async def test_the_log_says_which_pods_are_made_and_deleted(
+    flink: JobManager, log: pytest.LogCaptureFixture
+) -> None:
+    with log.at_level("INFO", logger="kubeflink.broker.driver"):
+        await flink.ask(1)
+        await flink.ask(1)
+        await flink.call("DELETE", f"{PODS}/demo-taskmanager-1-1")
+
+    assert log.messages == ["demo-taskmanager-1-1 is made", "demo-taskmanager-1-1 is deleted"]
 
 
 @pytest.mark.parametrize("path", ["/", "/api", PODS, "/metrics/x", "/../etc/passwd"])

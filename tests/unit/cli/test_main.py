@@ -58,6 +58,14 @@ def test_each_own_command_has_help(call: Call, words: tuple[str, ...]) -> None:
     assert found.out.startswith("Usage: kubeflink ")
 
 
+@pytest.mark.parametrize("other", ["--jobmanager", "--taskmanagers"])
+def test_the_brokers_log_is_read_by_itself(call: Call, other: str) -> None:
+    found = call("logs", "demo", "--broker", other)
+
+    assert found.code == 2
+    assert "--broker goes with neither --jobmanager nor --taskmanagers" in found.err
+
+
 def test_version(call: Call) -> None:
     from kubeflink import __version__
 

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from kubeflink.cli import flink_jobs, manifest, tables
+from kubeflink.cli import describe, flink_jobs, manifest, tables
 from kubeflink.cli.manifest import Request
 from kubeflink.cli.parameters import Property, Seconds
+from kubeflink.cluster.description import ClusterDescription, ClusterSummary, PodSummary
+from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.errors import UsageError
 from kubeflink.rest.models import JobSummary
 
@@ -66,6 +68,19 @@ def test_jobs_in_flinks_lines(chosen: set[str], expected: list[str]) -> None:
 
 def test_no_jobs_in_flinks_lines() -> None:
     assert flink_jobs.listing([], {"a"}) == ["No running jobs.", "No scheduled jobs."]
+
+
+def test_a_description_names_the_broker_and_its_trouble() -> None:
+    summary = ClusterSummary("demo", "x", "session", "flink:2", None, 1, 1, 0, has_broker=True)
+    trouble = Diagnosis("image", "Broker pod b: its image cannot be pulled", "Check it")
+    pod = PodSummary("b", "broker", "Pending", "n1", 0, trouble)
+
+    text = "\n".join(describe.lines(ClusterDescription(summary, None, (pod,), (trouble,))))
+
+    assert "\nBroker:     demo-broker\n" in text
+    (row,) = (line.split() for line in text.splitlines() if line.startswith("b "))
+    assert row == ["b", "broker", "Pending", "0", "n1"]
+    assert "\nTrouble: Broker pod b: its image cannot be pulled\n  Check it\n" in text
 
 
 def test_the_rules_have_flinks_width() -> None:

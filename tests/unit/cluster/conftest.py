@@ -48,6 +48,27 @@ def _session_spec(**options: str) -> JobManagerSpec:
 
 
 @pytest.fixture
+async def with_broker(
+    kubernetes: SmallKubernetes, flink_rest: ScriptedServer, broker_status: ScriptedServer
+) -> AsyncIterator[SessionCluster]:
+    """A session with a broker, whose Services lead to scripted servers. It has no pods yet."""
+    made = _session_spec(**{"kubeflink.broker.enabled": "true"})
+    deployed = await deployment.deploy(kubernetes.client, made)
+    for service, server in (("demo-rest", flink_rest), ("demo-broker", broker_status)):
+        host, port = server.url.removeprefix("http://").split(":")
+        kubernetes.behind.places[service] = (host, int(port))
+    async with SessionCluster(kubernetes.client, "demo", uid=deployed.uid) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def broker_status() -> AsyncIterator[ScriptedServer]:
+    """The broker's port for health and metrics."""
+    async with scripted_server() as server:
+        yield server
+
+
+@pytest.fixture
 async def deployed_uid(
     kubernetes: SmallKubernetes, demo_spec: JobManagerSpec, flink_rest: ScriptedServer
 ) -> str:

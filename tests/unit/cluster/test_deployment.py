@@ -47,6 +47,20 @@ async def test_the_deployment_comes_first_and_owns_the_rest(
     assert sorted(await kubernetes.names(SERVICES)) == ["demo", "demo-rest"]
 
 
+async def test_a_broker_goes_with_its_cluster(
+    kubernetes: SmallKubernetes, session_spec: Callable[..., JobManagerSpec]
+) -> None:
+    """Whoever deletes the JobManager's Deployment, by whatever means: it owns all of it."""
+    made = session_spec(**{"kubeflink.broker.enabled": "true"})
+    deployed = await deployment.deploy(kubernetes.client, made)
+
+    kinds = {obj["kind"] for obj in deployed.accompanying}
+    assert {"Deployment", "ServiceAccount", "Role", "RoleBinding", "Secret"} < kinds
+    for obj in deployed.accompanying:
+        (owner,) = objects.metadata(obj)["ownerReferences"]
+        assert (owner["kind"], owner["uid"]) == ("Deployment", deployed.uid)
+
+
 async def test_a_deployment_of_somebody_else_is_named_and_left_alone(
     kubernetes: SmallKubernetes, demo_spec: JobManagerSpec
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kubeflink.cluster import diagnosis
 from kubeflink.cluster.diagnosis import Course, Diagnosis
-from kubeflink.cluster.log_diagnosis import explain_log
+from kubeflink.cluster.log_diagnosis import LogFinding, explain_log, explain_own_log
 
 Json = dict[str, Any]
 
@@ -243,3 +243,34 @@ def test_a_log_with_one_long_line_does_not_take_for_ever(piece: str) -> None:
 
     assert found is not None
     assert found.sentence == "it broke"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("kubeflink: no such file\n", LogFinding("no such file")),
+        (
+            "kubeflink: 2030-01-01 00:00:00,000 INFO it begins\n"
+            "kubeflink: cannot listen\n  Choose another port\n  or host\n",
+            LogFinding("cannot listen", "Choose another port or host"),
+        ),
+        # It was killed; what it was doing last is no reason.
+        ("kubeflink: away\nkubeflink: 2030-01-01 00:00:00,000 INFO goes on\n", None),
+        ("Traceback (most recent call last):\nKeyError: 1\n", None),
+        ("", None),
+    ],
+)
+def test_the_last_words_of_a_kubeflink(text: str, found: LogFinding | None) -> None:
+    assert explain_own_log(text) == found
+
+
+def test_a_broker_is_explained_with_its_own_options() -> None:
+    terminated = {"exitCode": 137, "reason": "OOMKilled"}
+
+    found = diagnosis.explain_pod(
+        pod(container(state={"terminated": terminated}), component="broker")
+    )
+
+    assert found is not None
+    assert found.sentence.startswith("Broker pod demo-7f was OOMKilled")
+    assert found.hint == "Raise kubeflink.broker.memory.size"

@@ -10,6 +10,8 @@ import pytest
 from kubeflink import config
 from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import deployment, readiness
+from kubeflink.cluster.diagnosis import Observed
+from kubeflink.cluster.observation import ClusterView
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import (
     ClusterFailedError,
@@ -55,10 +57,12 @@ async def test_ready_is_when_the_rest_api_answers(
         Answer(200, {"flink-version": "2.3.0"}),
     )
 
+    told: asyncio.Queue[str] = asyncio.Queue()
+
     async def come_up() -> None:
-        await asyncio.sleep(0.3)
+        stages.append(await told.get())
         await add_pod(kubernetes, {"phase": "Running"})
-        await asyncio.sleep(0.3)
+        stages.append(await told.get())
         host, port = flink_rest.url.removeprefix("http://").split(":")
         kubernetes.behind.places["demo-rest"] = (host, int(port))
 
@@ -69,11 +73,11 @@ async def test_ready_is_when_the_rest_api_answers(
             "demo",
             uid=deployed.uid,
             timeout=30,
-            on_stage=lambda stage: stages.append(stage.text),
+            on_stage=lambda stage: told.put_nowait(stage.text),
         )
 
     assert overview.flink_version == "2.3.0"
-    assert stages[:2] == [
+    assert stages == [
         "waiting for the JobManager pod",
         "waiting for the JobManager to serve",
     ]
@@ -147,7 +151,7 @@ async def test_not_being_allowed_to_look_is_an_answer(kubernetes: SmallKubernete
 
 def test_stages() -> None:
     def stage(status: Json) -> str:
-        return readiness.stage_of(readiness.Observed({}, [{"status": status}]))
+        return ClusterView("demo", Observed({}, [{"status": status}])).stage()
 
     scheduled = [{"type": "PodScheduled", "status": "True"}]
     assert stage({"phase": "Pending"}) == "waiting for a node"

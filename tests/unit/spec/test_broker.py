@@ -191,6 +191,12 @@ def test_the_brokers_pod_is_locked_down() -> None:
     assert "type" not in objects.labels_of(broker)  # it is no Flink cluster
 
 
+def test_a_broker_that_is_not_ready_can_be_asked_why() -> None:
+    service = of_kind(built(), "Service", "demo-broker")
+
+    assert service["spec"]["publishNotReadyAddresses"] is True
+
+
 def test_the_longest_cluster_id_leaves_room() -> None:
     loaded = SIZES | ENABLED | {"kubernetes.cluster-id": "a" * 45}
 
