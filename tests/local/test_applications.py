@@ -345,21 +345,26 @@ async def test_steering_an_application(
         named = ("--app", "steered", job["jid"])
         target = ("-t", "kubernetes-application", "-Dkubernetes.cluster-id=steered")
         listed = await kubeflink.succeed("list", *target)
-        saved = (await kubeflink.succeed("stop", *named, *where, "-o", "json")).json
+        stopped = await kubeflink.succeed("stop", *named, *where)
         done = await ended(process)
 
     assert job["jid"] in listed.out
     assert done.code == 0, done.err
     assert "ended as FINISHED" in done.out
     await gone(kubernetes, "steered")
+    saved = stopped.out.removeprefix("Savepoint: ").strip()
+    assert saved in (f"file:{tmp_path}/savepoints/{each}" for each in os.listdir(where[1]))
+    assert stopped.err == f"kubeflink: Job {job['jid']} has been stopped\n"
     before = len(counted(out))
-    again = app("again", QUICK, *CLASS, "-s", saved["location"])
+    again = app("again", QUICK, *CLASS, "-s", saved)
     async with kubeflink.started(*again, JAR, *numbers(out)) as process:
         await eventually(functools.partial(is_counting, out, before), "more numbers")
         (job,) = (await kubeflink.succeed("list", "--app", "again", "-o", "json")).json
-        await kubeflink.succeed("cancel", "--app", "again", job["jid"], "--no-wait")
+        cancelled = await kubeflink.succeed("cancel", "--app", "again", job["jid"])
         done = await ended(process)
 
+    assert cancelled.out == f"Job {job['jid']} is cancelled\n"
+    await gone(kubernetes, "again")
     assert done.code == 1
     assert "CANCELED" in done.err
     values = counted(out)
