@@ -9,6 +9,7 @@ import click
 
 from kubeflink.cli import console
 from kubeflink.cli.parameters import ClusterName, connected, connection_options
+from kubeflink.errors import NoPodRunningError, RestUnreachableError
 
 if TYPE_CHECKING:
     from kubeflink.cluster.access import Connection
@@ -46,6 +47,7 @@ async def _show(connection: Connection, name: str, port: int, *, opens: bool) ->
 
 
 async def _forward(client: KubeClient, name: str, port: int, *, opens: bool) -> None:
+    from kubeflink.cluster.onlooker import ClusterOnlooker
     from kubeflink.kube.portforward import PortForward
     from kubeflink.spec import names
 
@@ -53,11 +55,17 @@ async def _forward(client: KubeClient, name: str, port: int, *, opens: bool) -> 
     forward = PortForward(
         client, names.REST_PORT, service=service, local_port=port, notify=console.say
     )
-    async with forward:
-        secure = client.access.rest_tls is not None
-        _tell(forward.url.replace("http", "https", 1) if secure else forward.url, opens)
-        console.say("forwarding until Ctrl-C")
-        await asyncio.Event().wait()
+    try:
+        async with forward:
+            secure = client.access.rest_tls is not None
+            _tell(forward.url.replace("http", "https", 1) if secure else forward.url, opens)
+            console.say("forwarding until Ctrl-C")
+            await asyncio.Event().wait()
+    except NoPodRunningError as error:
+        onlooker = ClusterOnlooker(client, name, client.namespace)
+        await onlooker.look(has_answered=False)
+        unreachable = RestUnreachableError(error.message)
+        raise await onlooker.explain(unreachable, has_answered=False) from error
 
 
 def _tell(url: str, opens: bool) -> None:

@@ -22,7 +22,6 @@ from kubeflink.cluster.access import Connection
 from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.cluster.endpoint import Route
 from kubeflink.errors import (
-    ClusterNotFoundError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from kubeflink.cluster.diagnosis import Diagnosis
     from kubeflink.cluster.job import Job, JobOutcome
     from kubeflink.cluster.logs import LogLine
+    from kubeflink.cluster.onlooker import ClusterOnlooker
     from kubeflink.cluster.workers import WorkerWatch
     from kubeflink.rest import FlinkClient
     from kubeflink.rest.models import JobSummary, Overview, TaskManagerSummary
@@ -148,9 +148,7 @@ class FlinkCluster:
             # A forwarded port is slower and breaks with its pod: worth a line unasked.
             level = logging.WARNING if self.route.kind == "port-forward" else logging.INFO
             logger.log(level, "reaching %s", self.route.where)
-            connection = endpoint.connect(
-                self._client, self.route, still_there=self._check_still_there
-            )
+            connection = endpoint.connect(self._client, self.route, onlooker=self._onlooker())
             self._flink = await self._resources.enter_async_context(connection)
         return self._flink
 
@@ -182,7 +180,7 @@ class FlinkCluster:
             yield flink
             return
         async with endpoint.connect(
-            self._client, self.route, to_one_pod=True, still_there=self._check_still_there
+            self._client, self.route, to_one_pod=True, onlooker=self._onlooker()
         ) as flink:
             yield flink
 
@@ -225,11 +223,10 @@ class FlinkCluster:
 
         yield nothing
 
-    async def _check_still_there(self) -> None:
-        if not await self.may_exist():
-            raise ClusterNotFoundError(
-                f"The Flink cluster {self.name} in namespace {self.namespace} has gone away"
-            )
+    def _onlooker(self) -> ClusterOnlooker:
+        from kubeflink.cluster.onlooker import ClusterOnlooker
+
+        return ClusterOnlooker(self._client, self.name, self.namespace, self.uid)
 
     async def recovers_jobs(self) -> bool:
         """False where there is no high availability for certain: a JobManager forgets all jobs.
@@ -280,7 +277,7 @@ class FlinkCluster:
         return await (await self.flink()).jobs()
 
     def job(self, job_id: str) -> Job:
-        """One job, by its id; no request is made."""
+        """One job, by its id; no request is made. Raises UsageError for what is no id."""
         from kubeflink.cluster.job import Job
 
         return Job(self, job_id)

@@ -20,13 +20,13 @@ from kubeflink.cluster import (
     observation,
     ownership,
     registration,
+    rest_view,
 )
 from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.observation import ClusterView
 from kubeflink.errors import (
     ClusterNotFoundError,
-    FlinkError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
@@ -149,35 +149,42 @@ async def describe(
     workers = (await client.list(PODS, where, labels=labels)).items
     deployment = seen.jobmanager.deployment
     assert deployment is not None
-    overview, jobs, registered, rest_error = await _ask_flink(client, cluster_id, where)
+    flink = await rest_view.look(client, cluster_id, where)
     explained: dict[str, Diagnosis] = {}
-    if overview is not None:
+    if flink.taskmanagers is not None:
         internal = await _internal_service(client, cluster_id, where)
         explained |= registration.explain_unregistered(
-            workers, seen.jobmanager.pods, registered, internal
+            workers, seen.jobmanager.pods, flink.taskmanagers, internal
         )
     told: tuple[Diagnosis, ...] = ()
     if seen.broker is not None:
         told, unready = await brokers.troubles(client, cluster_id, where, seen.broker)
         explained |= unready
     pods = _pods(seen, workers, explained)
-    troubles = [seen.cause(), *(pod.trouble for pod in pods), *told]
-    if overview is None and (log := await observation.explain_running(client, cluster_id, where)):
-        troubles.append(Diagnosis("log", f"Its log says: {log.sentence}", log.hint))
+    troubles = _distinct([seen.cause(), *(pod.trouble for pod in pods), *told])
+    if flink.overview is None:
+        log = await observation.explain_running(client, cluster_id, where)
+        # One that keeps ending has told it as the cause of its end.
+        if log is not None and not any(log.sentence in each.sentence for each in troubles):
+            troubles += (Diagnosis("log", f"Its log says: {log.sentence}", log.hint),)
     return ClusterDescription(
         summary_of(deployment, workers),
         await _address(client, cluster_id, where),
         pods,
-        _distinct(troubles),
-        overview,
-        jobs,
-        rest_error,
+        troubles,
+        flink.overview,
+        flink.jobs,
+        flink.error,
     )
 
 
 def _distinct(troubles: Iterable[Diagnosis | None]) -> tuple[Diagnosis, ...]:
-    """Each once: the cause of all is the trouble of a pod as well."""
-    return tuple({found.sentence: found for found in troubles if found is not None}.values())
+    """Each once, as it comes first: the cause of all is the trouble of a pod as well."""
+    found: dict[str, Diagnosis] = {}
+    for trouble in troubles:
+        if trouble is not None:
+            found.setdefault(trouble.sentence, trouble)
+    return tuple(found.values())
 
 
 def summary_of(deployment: JsonObject, workers: Sequence[JsonObject] = ()) -> ClusterSummary:
@@ -262,17 +269,3 @@ async def _internal_service(
         return await client.get(SERVICES, names.internal_service_name(cluster_id), namespace)
     except (NotFoundError, ForbiddenError):
         return None
-
-
-async def _ask_flink(
-    client: KubeClient, cluster_id: str, namespace: str
-) -> tuple[Overview | None, tuple[JobSummary, ...], frozenset[str], str | None]:
-    """What the REST API tells: overview, jobs, the TaskManagers that registered; or why not."""
-    try:
-        route = await endpoint.route_to(client, cluster_id, namespace)
-        async with endpoint.connect(client, route, retry_seconds=2.0) as flink:
-            overview, jobs = await flink.overview(), await flink.jobs()
-            registered = frozenset(worker.id for worker in await flink.taskmanagers())
-            return overview, jobs, registered, None
-    except (FlinkError, KubernetesError, ClusterNotFoundError) as error:
-        return None, (), frozenset(), error.message

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from kubeflink.config.rest_tls import RestTls
     from kubeflink.kube.portforward import PortForward
     from kubeflink.rest import FlinkClient
-    from kubeflink.rest.transport import StillThere, Way
+    from kubeflink.rest.transport import Onlooker, Way
 
 logger = logging.getLogger(__name__)
 
@@ -203,7 +203,7 @@ async def connect(
     *,
     retry_seconds: float = RETRY_SECONDS,
     to_one_pod: bool = False,
-    still_there: StillThere | None = None,
+    onlooker: Onlooker | None = None,
 ) -> AsyncIterator[FlinkClient]:
     """A REST client for a route; its connections are closed at the end.
 
@@ -231,7 +231,7 @@ async def connect(
                 return client.http, way.url
             url = way.url
             if way.kind == "port-forward":
-                waiting = _forwarded(client, way, patience, still_there)
+                waiting = _forwarded(client, way, patience, onlooker)
                 forward = await resources.enter_async_context(waiting)
                 url = f"{url}127.0.0.1:{forward.port}"
             http = _direct_client(client, way, url, to_one_pod=to_one_pod)
@@ -265,14 +265,14 @@ async def connect(
             url,
             where=route.where,
             retry_seconds=retry_seconds,
-            still_there=still_there,
+            onlooker=onlooker,
             detour=detour,
         )
 
 
 @asynccontextmanager
 async def _forwarded(
-    client: KubeClient, route: Route, patience: float, still_there: StillThere | None
+    client: KubeClient, route: Route, patience: float, onlooker: Onlooker | None
 ) -> AsyncIterator[PortForward]:
     """A port-forward along a route, as soon as there is a pod to forward to."""
     from kubeflink.kube.portforward import PortForward
@@ -285,15 +285,17 @@ async def _forwarded(
                 await opened.enter_async_context(forward)
                 break
             except NoPodRunningError as error:
-                if still_there is not None:
-                    await still_there()
+                seen = None if onlooker is None else await onlooker.look(has_answered=False)
                 pause = backoff.pause()
-                outage.failed(error.message, limit=patience, pause=pause)
+                outage.failed(seen or error.message, limit=patience, pause=pause)
                 if not await deadline.pause(pause):
                     outage.given_up()
-                    raise RestUnreachableError(
+                    unreachable = RestUnreachableError(
                         f"Flink's REST API at {route.where} cannot be reached: {error.message}"
-                    ) from error
+                    )
+                    if onlooker is not None:
+                        unreachable = await onlooker.explain(unreachable, has_answered=False)
+                    raise unreachable from error
         outage.over()
         yield forward
 

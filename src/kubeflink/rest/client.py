@@ -21,7 +21,7 @@ import httpx2
 
 from kubeflink.errors import RestStatusError, RestUnreachableError
 from kubeflink.rest import RETRY_SECONDS, models
-from kubeflink.rest.transport import Call, Detour, FirstContact, StillThere, Transport, Way
+from kubeflink.rest.transport import Call, Detour, FirstContact, Onlooker, Transport, Way
 from kubeflink.rest.upload import JarUpload, Progress
 
 _T = TypeVar("_T")
@@ -53,14 +53,14 @@ class FlinkClient:
         where: str | None = None,
         retry_seconds: float = RETRY_SECONDS,
         first_contact: FirstContact | None = None,
-        still_there: StillThere | None = None,
+        onlooker: Onlooker | None = None,
         detour: Detour | None = None,
     ) -> None:
         self._transport = Transport(
             Way(http, base_url, where or base_url.rstrip("/")),
             retry_seconds=retry_seconds,
             first_contact=first_contact,
-            still_there=still_there,
+            onlooker=onlooker,
             detour=detour,
         )
 

@@ -8,7 +8,8 @@ if it certainly did not arrive.
 
 That patience is for a JobManager that is known to be there. An address that somebody typed may be
 wrong: with `FirstContact` it has to answer soon once, before it is waited for. And a cluster may go
-away: where `still_there` can tell that it has, this ends the patience.
+away, or never come up: an `Onlooker` who sees that ends the patience. Where it ends by itself, the
+onlooker says what the cause was.
 
 What answers 403, 404 or 405 and is not Flink stands on the way to it; and Flink itself sends
 whoever speaks plainly to where TLS is spoken. There may be another way then, the `detour`, which is
@@ -23,7 +24,7 @@ import ssl
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import httpx2
 import msgspec
@@ -114,8 +115,23 @@ class Way:
         return self.base_url.startswith("https://") or "/https:" in self.base_url
 
 
-StillThere: TypeAlias = Callable[[], Awaitable[None]]
-"""Asked when there was no answer; raises what ends the patience, such as ClusterNotFoundError."""
+class Onlooker(Protocol):
+    """Whoever sees a JobManager's cluster from outside; asked only when there was no answer.
+
+    `has_answered` tells both whether the JobManager has answered before.
+    """
+
+    async def look(self, *, has_answered: bool) -> str | None:
+        """What keeps it from answering, in one line; None if nothing is seen.
+
+        Raises what ends the patience, such as ClusterNotFoundError.
+        """
+
+    async def explain(
+        self, error: RestUnreachableError, *, has_answered: bool
+    ) -> RestUnreachableError:
+        """The error to raise when the patience is over, for the one of the last attempt."""
+
 
 Detour: TypeAlias = Callable[[KubeflinkError], Awaitable[Way]]
 """Makes another way, and says so; given the error of the present one, which it raises without."""
@@ -142,13 +158,14 @@ class Transport:
         *,
         retry_seconds: float = RETRY_SECONDS,
         first_contact: FirstContact | None = None,
-        still_there: StillThere | None = None,
+        onlooker: Onlooker | None = None,
         detour: Detour | None = None,
     ) -> None:
         self._way = way
         self._retry_seconds = retry_seconds
         self._first_contact = first_contact
-        self._still_there = still_there
+        self._onlooker = onlooker
+        self._has_answered = False
         self._detour = detour
         self._turning = asyncio.Lock()
         self._outage = Outage(way.where)
@@ -197,7 +214,7 @@ class Transport:
         """One request, repeated within the limit.
 
         Raises RestUnreachableError, RestStatusError, an ApiStatusError of the API server on the
-        way, or what `still_there` raises. Cancellation ends the attempt; whether it arrived is then
+        way, or what the onlooker raises. Cancellation ends the attempt; whether it arrived is then
         unknown.
         """
         loop = asyncio.get_running_loop()
@@ -210,14 +227,15 @@ class Transport:
             if isinstance(outcome, httpx2.Response):
                 self._outage.over()
                 return outcome
-            await self._ask_for_cluster(outcome.error)
+            seen = await self._seen_from_outside(outcome.error)
             if outcome.is_in_the_way and await self._turned(way, outcome.error):
                 continue
             elapsed = loop.time() - start
             if elapsed + pause > outcome.patience:
+                error = await self._explained(outcome.error)
                 self._outage.given_up()
-                raise outcome.error
-            message, limit = outcome.error.message, outcome.patience
+                raise error
+            message, limit = seen or outcome.error.message, outcome.patience
             self._outage.failed(message, limit=limit, pause=pause)
             if pause == _FIRST_PAUSE:
                 logger.info("%s; trying again for up to %.0f s", message, limit)
@@ -225,17 +243,20 @@ class Transport:
             pause = min(pause * 2, _LONGEST_PAUSE)
             patience_with_answer = min(patience_with_answer * 2, call.read_seconds)
 
-    async def _ask_for_cluster(self, error: KubeflinkError) -> None:
-        """Raises if the cluster has gone, after an error that this would explain."""
-        if self._still_there is None or not isinstance(
-            error, (RestUnreachableError, NotFoundError)
-        ):
-            return
+    async def _seen_from_outside(self, error: KubeflinkError) -> str | None:
+        """What the onlooker sees after an error that this would explain; raises what it raises."""
+        if self._onlooker is None or not isinstance(error, (RestUnreachableError, NotFoundError)):
+            return None
         try:
-            await self._still_there()
-        except KubeflinkError as gone:
+            return await self._onlooker.look(has_answered=self._has_answered)
+        except KubeflinkError as final:
             self._outage.given_up()
-            raise gone from error
+            raise final from error
+
+    async def _explained(self, error: KubeflinkError) -> KubeflinkError:
+        if self._onlooker is None or not isinstance(error, RestUnreachableError):
+            return error
+        return await self._onlooker.explain(error, has_answered=self._has_answered)
 
     async def _turned(self, way: Way, error: KubeflinkError) -> bool:
         """Takes the detour, unless another request has; False if there is none."""
@@ -273,7 +294,7 @@ class Transport:
             patience = self._patience(call.repeatable or never_sent, is_refused=not is_silent)
             return _Failed(unreachable, patience)
         if response.status_code < 500:
-            self._first_contact = None
+            self._first_contact, self._has_answered = None, True
         if response.is_success:
             return response
         if failures.wants_tls(response) and not way.is_secure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kubeflink import objects
-from kubeflink.cluster import deployment, description
+from kubeflink.cluster import deployment, description, rest_view
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import ClusterNotFoundError
 from kubeflink.spec import JobManagerSpec
@@ -87,6 +87,41 @@ async def test_a_cluster_that_does_not_answer_is_described_all_the_same(
     assert found.overview is None
     assert "no endpoints available" in str(found.rest_error)
     assert "could not renew its lease" in found.troubles[-1].sentence
+
+
+async def test_a_rest_api_that_says_nothing_hides_nothing(
+    demo: SessionCluster,
+    kubernetes: SmallKubernetes,
+    flink_rest: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rest_view, "ANSWER_SECONDS", 0.5)
+    flink_rest.on_any("GET", ".*", Answer(delay=3600.0))
+    await kubernetes.add_pod("demo-7f", {"phase": "Running"})
+
+    found = await demo.describe()
+
+    assert [pod.name for pod in found.pods] == ["demo-7f"]
+    assert "did not answer within 0.5 s" in str(found.rest_error)
+
+
+async def test_a_jobmanager_that_keeps_ending_is_one_trouble(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    """Its last run and the present one log the same."""
+    kubernetes.behind.places.clear()
+    container = {
+        "name": "flink-main-container",
+        "state": {"running": {}},
+        "lastState": {"terminated": {"exitCode": 1}},
+        "ready": False,
+        "restartCount": 2,
+    }
+    await kubernetes.add_pod("demo-7f", {"phase": "Running", "containerStatuses": [container]})
+    kubernetes.pods.lines["demo-7f"] = ["java.io.IOException: JAR file does not exist '/a.jar'"]
+
+    (trouble,) = (await demo.describe()).troubles
+    assert trouble.sentence.startswith("JobManager pod demo-7f ended with exit code 1: ")
 
 
 def _running(since: str) -> dict[str, object]:
