@@ -7,6 +7,7 @@ How every kind of cluster stands the death of its JobManager in broker mode is s
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -180,7 +181,8 @@ async def test_an_application_takes_itself_away(tmp_path: Path) -> None:
 async def test_a_broker_and_its_limits_are_described() -> None:
     """By the command line: a cluster with a broker, and a job that is refused its workers.
 
-    The end is that of `kubectl delete deployment demo`: what a broker is made of goes with it.
+    The limit is raised while the job waits. The end is that of `kubectl delete deployment demo`:
+    what a broker is made of goes with it.
     """
     async with kubernetes() as kube, kube.client() as client:
         shell = Shell(kube.kubeconfig, {})
@@ -206,7 +208,20 @@ async def test_a_broker_and_its_limits_are_described() -> None:
         log = (await shell.succeed("logs", "demo", "--broker")).out
         assert "the broker of demo in namespace default listens" in log
         assert "WARNING no TaskManager is added" in log
+        await _raise_limit(client)
+        await eventually(lambda: workers(client), "the job gets its worker")
         (listed,) = (await shell.succeed("clusters", "--output", "json")).json
         assert (listed["name"], listed["has_broker"]) == ("demo", True)
         await client.delete(objects.DEPLOYMENTS, "demo")
         await eventually(lambda: _nothing_is_left(kube), "nothing is left")
+
+
+async def _raise_limit(client: KubeClient) -> None:
+    """As `docs/broker.md` says it: in the ConfigMap, and for a new broker."""
+    found = await client.get(objects.CONFIG_MAPS, "flink-config-demo")
+    text = found["data"]["config.yaml"]
+    raised = re.sub(r"(limit:\n +pods: )'0'", r"\1'1'", text)
+    assert raised != text
+    await client.replace({**found, "data": {**found["data"], "config.yaml": raised}})
+    pod = await eventually(lambda: broker_pod(client), "a broker runs")
+    await client.delete(objects.PODS, objects.name_of(pod))

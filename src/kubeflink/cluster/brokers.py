@@ -54,6 +54,14 @@ def why_absent(cluster_id: str, broker: Observed) -> Diagnosis | None:
     return diagnosis.diagnose(broker)
 
 
+def reach_hint(cluster_id: str) -> str:
+    """For a JobManager whose requests fail although its broker is there."""
+    return (
+        "Its requests go to its broker: see the broker's log, and whether network policies let the"
+        f" JobManager reach port 8443 of {names.broker_name(cluster_id)}"
+    )
+
+
 def ready_since(broker: Observed) -> str | None:
     """Since when it can be reached, as the API server writes times; None while it cannot."""
     since = (_ready_since(pod) for pod in broker.pods)

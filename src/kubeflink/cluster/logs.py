@@ -21,10 +21,12 @@ from kubeflink.cluster.tasks import end
 from kubeflink.errors import (
     ApiUnreachableError,
     BadRequestError,
+    ClusterError,
     ClusterNotFoundError,
     NotFoundError,
     ServerError,
 )
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.objects import DEPLOYMENTS, PODS, JsonObject
 from kubeflink.spec import names
@@ -59,10 +61,14 @@ async def read(
     tail_lines: int | None = None,
     component: str | None = None,
 ) -> AsyncGenerator[LogLine, None]:
-    """What the pods have logged so far, the JobManager first. ClusterNotFoundError without any."""
+    """What the pods have logged so far, the JobManager first.
+
+    ClusterNotFoundError without any pods, ClusterError where none of them has begun to log.
+    """
     pods = await cluster_pods(client, cluster_id, namespace, component)
     if not pods:
         raise await _nothing_to_read(client, cluster_id, namespace, component)
+    has_begun = False
     for pod in pods:
         name = objects.name_of(pod)
         try:
@@ -74,8 +80,15 @@ async def read(
             )
         except (BadRequestError, NotFoundError):  # not started yet, or gone in between
             continue
+        has_begun = True
         for line in _lines(text):
             yield LogLine(name, _component(pod), line)
+    if not has_begun:
+        where = objects.namespace_of(pods[0]) or client.namespace
+        raise ClusterError(
+            f"There is no log yet of {', '.join(map(objects.name_of, pods))}",
+            hint=f"See why: {next_step.command(f'describe {cluster_id}', where)}",
+        )
 
 
 async def follow(
@@ -242,7 +255,6 @@ async def _nothing_to_read(
     client: KubeClient, cluster_id: str, namespace: str | None, component: str | None
 ) -> ClusterNotFoundError:
     from kubeflink.cluster import brokers, endpoint
-    from kubeflink.kube import next_step
 
     try:
         found = await client.get(DEPLOYMENTS, names.deployment_name(cluster_id), namespace)

@@ -29,6 +29,9 @@ T = TypeVar("T")
 
 _LOG_LINES = 200
 
+_CLIENT_ERROR = "KubernetesClientException"
+"""In the log of a JobManager whose request to the API, or to its broker, has failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
@@ -55,6 +58,9 @@ class ClusterView:
         if began is None or _last_end(self.jobmanager) < began:
             # Without a broker it had to end. It is started again, and finds one then.
             return replace(own, patience=None)
+        log = "".join(self.jobmanager.logs.values())
+        if own.hint is None and _CLIENT_ERROR in log:
+            return replace(own, hint=brokers.reach_hint(self.cluster_id))
         return own
 
     @property

@@ -320,6 +320,23 @@ def test_what_a_broker_has_nothing_to_do_with_is_the_jobmanagers_own() -> None:
     assert found.sentence.startswith("JobManager pod")
 
 
+async def test_a_jobmanager_that_does_not_reach_its_broker_is_told_where_to_look(
+    with_broker: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    ended = crash_loop("flink-main-container", finished="2030-01-01T00:00:15Z")
+    await kubernetes.add_pod("demo-7f", ended)
+    await kubernetes.add_pod(POD, ready(), component="broker")
+    kubernetes.pods.lines["demo-7f"] = [
+        "org.apache.flink.X.KubernetesClientException: Operation: [list] failed.",
+        "Caused by: java.net.SocketTimeoutException: Connect timed out",
+    ]
+
+    (trouble, *_) = (await with_broker.describe()).troubles
+
+    assert "SocketTimeoutException: Connect timed out" in trouble.sentence
+    assert "reach port 8443 of demo-broker" in str(trouble.hint)
+
+
 def test_a_jobmanager_that_has_served_answers_without_its_broker() -> None:
     broken = view({"phase": "Running"}, crash_loop("broker"))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kubeflink.cluster import logs
 from kubeflink.cluster.log_overlap import Overlap
 from kubeflink.cluster.session import SessionCluster
-from kubeflink.errors import ClusterNotFoundError, ForbiddenError
+from kubeflink.errors import ClusterError, ClusterNotFoundError, ForbiddenError
 from kubeflink.objects import DEPLOYMENTS, PODS
 from support.kubernetes import SmallKubernetes
 
@@ -43,6 +43,17 @@ async def test_a_cluster_without_pods_and_no_cluster(
         await anext(demo.logs())
     with pytest.raises(ClusterNotFoundError, match="No Flink cluster other"):
         await anext(logs.read(kubernetes.client, "other"))
+
+
+async def test_pods_that_have_not_begun_are_named(
+    demo: SessionCluster, kubernetes: SmallKubernetes
+) -> None:
+    await kubernetes.add_pod("demo-7f", {"phase": "Pending"})
+
+    with pytest.raises(ClusterError, match="no log yet of demo-7f") as caught:
+        await anext(demo.logs())
+
+    assert "kubeflink describe demo" in str(caught.value.hint)
 
 
 async def test_following_takes_up_new_pods_and_ends_with_the_cluster(
