@@ -42,6 +42,27 @@ class Diagnosis:
     hint: str | None = None
     patience: float | None = None
 
+    @property
+    def stage(self) -> str:
+        """How it is told while it is waited for whether it passes.
+
+        In short where it cannot be long until an error tells all of it.
+        """
+        return self.sentence if self.patience is None else _SO_FAR.get(self.kind, self.sentence)
+
+
+_STARTED_AGAIN = "its container has ended and is started again"
+
+_SO_FAR: Final[Mapping[str, str]] = {
+    "creation": "no pod can be created so far",
+    "image": "the image cannot be pulled so far",
+    "reference": "what the container refers to is missing so far",
+    "FailedMount": "a volume cannot be mounted so far",
+    "container": "the container cannot be started so far",
+    "exit": _STARTED_AGAIN,
+    "memory": _STARTED_AGAIN,
+}
+
 
 @dataclass(slots=True)
 class Course:
@@ -221,7 +242,7 @@ def _terminated(
         )
     told = str(terminated.get("message") or "")
     own = explain_own_log(log or told) if component_of(pod) == names.BROKER else None
-    finding = own or explain_log(log or told)
+    finding = own or explain_log(log or told, of_process=_is_process(container))
     ended = f"{what} ended with exit code {code}" if code is not None else f"{what} keeps ending"
     if finding is not None:
         return Diagnosis("exit", f"{ended}: {finding.sentence}", finding.hint, patience)
@@ -299,6 +320,13 @@ def _container_spec(pod: JsonObject, name: str) -> _Json:
             found: _Json = container
             return found
     return {}
+
+
+def _is_process(container: _Json) -> bool:
+    """Whether it is none but a process of its node, as on the embedded Kubernetes."""
+    states = (container.get("state") or {}, container.get("lastState") or {})
+    ids = [str((state.get("terminated") or {}).get("containerID")) for state in states]
+    return any(each.startswith("process://") for each in (str(container.get("containerID")), *ids))
 
 
 def _limit_of(pod: JsonObject, container: str, kind: str) -> str | None:

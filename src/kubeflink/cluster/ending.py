@@ -293,17 +293,18 @@ class _Watch:
         except (KubernetesError, NotFoundError):
             return
         found = seen.cause(has_served=bool(self.rest.jobs))
-        text = found.sentence if found else seen.stage()
         now = asyncio.get_running_loop().time()
-        if self.course.note(found, now) and text != self.stage:
-            self.stage = text
-            if self.on_stage is not None:
-                self.on_stage(readiness.Stage(text))
+        is_news = self.course.note(found, now)
         if found is not None and self.course.is_final(now):
             what = "has stopped running" if self.rest.jobs else "does not start"
             raise ClusterFailedError(
                 f"The application {self.cluster.name} {what}: {found.sentence}", hint=found.hint
             )
+        text = found.stage if found else seen.stage()
+        if is_news and text != self.stage:
+            self.stage = text
+            if self.on_stage is not None:
+                self.on_stage(readiness.Stage(text))
 
     def _tell(self) -> None:
         job = self.rest.decisive()

@@ -33,10 +33,11 @@ class _Known:
     pattern: re.Pattern[str]
     sentence: str
     hint: str
+    hint_of_process: str
 
 
-def _known(pattern: str, sentence: str, hint: str) -> _Known:
-    return _Known(re.compile(pattern), sentence, hint)
+def _known(pattern: str, sentence: str, hint: str, hint_of_process: str | None = None) -> _Known:
+    return _Known(re.compile(pattern), sentence, hint, hint_of_process or hint)
 
 
 _ROLE = (
@@ -102,6 +103,13 @@ _KNOWN: Final = (
         "Its name must carry the image's exact Flink version; several are separated by ';'",
     ),
     _known(
+        r"JAR file does not exist '(?P<jar>[^'\n]+)'",
+        "its program {jar} does not exist",
+        "local:// names a file of the image: look for it there; from Flink 1.20 on one of this"
+        " machine can be uploaded (kubernetes.artifacts.local-upload-enabled)",
+        "local:// names a file of this machine here: give its whole path",
+    ),
+    _known(
         r"Found 0 flink-sql-gateway jar",
         "the image has no jar of the SQL gateway, by which Flink runs a SQL script",
         "Put flink-sql-gateway-<version>.jar into the image's opt, where the official images have"
@@ -123,11 +131,14 @@ _TRACE_START = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z_$][\w$]*(?:Exception|Error
 _LEVEL = re.compile(r"\b(?:ERROR|FATAL)\b\s+(?P<rest>.*)$")
 
 
-def explain_log(text: str) -> LogFinding | None:
-    """The cause in a log, the last one if there are several; None if the log tells of none."""
+def explain_log(text: str, *, of_process: bool = False) -> LogFinding | None:
+    """The cause in a log, the last one if there are several; None if the log tells of none.
+
+    `of_process` says that it is no container's, but that of a process with its machine's files.
+    """
     if not text.strip():
         return None
-    return known_cause(text) or _last_exception(text) or _last_error(text)
+    return known_cause(text, of_process=of_process) or _last_exception(text) or _last_error(text)
 
 
 def explain_own_log(text: str) -> LogFinding | None:
@@ -139,14 +150,15 @@ def explain_own_log(text: str) -> LogFinding | None:
     return LogFinding(found["what"], hint or None)
 
 
-def known_cause(text: str) -> LogFinding | None:
+def known_cause(text: str, *, of_process: bool = False) -> LogFinding | None:
     """The cause by the known sentences alone, in a log or a stack trace."""
     for known in _KNOWN:
         found = list(known.pattern.finditer(text))
         if found:
             told = {key: value or "" for key, value in found[-1].groupdict().items()}
             told["plugin"] = FILE_SYSTEMS.get(told.get("scheme", ""), "flink-...-fs-hadoop")
-            return LogFinding(known.sentence.format_map(told), known.hint.format_map(told))
+            hint = known.hint_of_process if of_process else known.hint
+            return LogFinding(known.sentence.format_map(told), hint.format_map(told))
     return None
 
 

@@ -28,6 +28,7 @@ from kubeflink.errors import (
     RestTlsError,
     WaitTimeoutError,
 )
+from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
 from kubeflink.rest.models import Overview
 
@@ -125,13 +126,14 @@ class _Wait:
         self._check_identity(seen.jobmanager)
         found = seen.cause()
         now = asyncio.get_running_loop().time()
-        if self._course.note(found, now):
-            self._tell(found.sentence if found else seen.stage())
+        is_news = self._course.note(found, now)
         if found is not None and self._course.is_final(now):
             raise ClusterFailedError(
                 f"The Flink cluster {self.cluster_id} does not start: {found.sentence}",
                 hint=found.hint,
             )
+        if is_news:
+            self._tell(found.stage if found else seen.stage())
 
     async def timed_out(self, seconds: float) -> WaitTimeoutError:
         """The error for a wait that ended at its limit, with the best guess at the cause."""
@@ -143,9 +145,10 @@ class _Wait:
             )
         ):
             told, hint = finding.sentence, finding.hint
+        how = next_step.command(f"logs {self.cluster_id}", self.namespace)
         return WaitTimeoutError(
             f"The Flink cluster {self.cluster_id} was not ready after {seconds:g} s: {told}",
-            hint=hint or f"Look at it: kubeflink logs {self.cluster_id}",
+            hint=hint or f"Look at it: {how}",
         )
 
     def _check_identity(self, observed: Observed) -> None:

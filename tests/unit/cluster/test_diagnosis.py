@@ -274,3 +274,35 @@ def test_a_broker_is_explained_with_its_own_options() -> None:
     assert found is not None
     assert found.sentence.startswith("Broker pod demo-7f was OOMKilled")
     assert found.hint == "Raise kubeflink.broker.memory.size"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "hint"),
+    [("containerd", "names a file of the image"), ("process", "names a file of this machine here")],
+)
+def test_a_program_that_is_missing_is_looked_for_where_it_has_to_be(
+    runtime: str, hint: str
+) -> None:
+    """A pod of the embedded Kubernetes is a process, with the files of its machine."""
+    ended = {"exitCode": 1, "containerID": f"{runtime}://17"}
+    state = {"waiting": {"reason": "CrashLoopBackOff"}}
+    status = container(state=state, lastState={"terminated": ended})
+    log = "Caused by: x\njava.io.IOException: JAR file does not exist '/opt/flink/usrlib/a.jar'\n"
+
+    found = diagnosis.explain_pod(pod(status), log=log)
+
+    assert found is not None
+    assert found.sentence == (
+        "JobManager pod demo-7f ended with exit code 1: its program /opt/flink/usrlib/a.jar does"
+        " not exist"
+    )
+    assert hint in (found.hint or "")
+
+
+def test_a_cause_is_told_in_short_where_an_error_will_tell_it_soon() -> None:
+    soon = Diagnosis(
+        "image", "JobManager pod demo-7f: its image cannot be pulled (...)", None, 25.0
+    )
+    assert soon.stage == "the image cannot be pulled so far"
+    for late in (Diagnosis("image", "told"), Diagnosis("another kind", "told", None, 25.0)):
+        assert late.stage == "told"

@@ -565,7 +565,10 @@ async def test_a_jobmanager_that_keeps_ending_is_the_cause_not_its_job(
     monkeypatch.setattr(diagnosis, "SECONDS_FOR_RESTART", 0.5)
     flink_rest.on("GET", "/jobs/overview", jobs("RESTARTING"))
     flink_rest.on("GET", f"/jobs/{JOB}/exceptions", failures(WORKER_LEFT))
-    going = asyncio.create_task(app.wait(timeout=60))
+    stages: list[str] = []
+    going = asyncio.create_task(
+        app.wait(timeout=60, on_stage=lambda stage: stages.append(stage.text))
+    )
     await kubernetes.until_asked("GET", "/exceptions")
     kubernetes.behind.places.clear()
     ended = {"exitCode": 239, "reason": "Error"}
@@ -581,6 +584,7 @@ async def test_a_jobmanager_that_keeps_ending_is_the_cause_not_its_job(
 
     with pytest.raises(ClusterFailedError, match=r"demo has stopped running: .*239"):
         await going
+    assert "239" not in " ".join(stages)  # it is told once
 
 
 # --- the end of one job ------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,8 +91,15 @@ async def test_a_final_cause_ends_the_wait(
     await deployment.deploy(kubernetes.client, demo_spec)
     await add_pod(kubernetes, waiting(reason))
 
+    stages: list[str] = []
     with pytest.raises(ClusterFailedError, match=r"flink:9\.9"):
-        await readiness.wait_ready(kubernetes.client, "demo", timeout=60)
+        await readiness.wait_ready(
+            kubernetes.client,
+            "demo",
+            timeout=60,
+            on_stage=lambda stage: stages.append(stage.text),
+        )
+    assert stages == []  # the error tells it
 
 
 async def test_a_cause_that_may_pass_is_told_at_the_limit(
@@ -102,6 +110,17 @@ async def test_a_cause_that_may_pass_is_told_at_the_limit(
 
     with pytest.raises(WaitTimeoutError, match=r"not ready after 1 s.*cannot be pulled"):
         await readiness.wait_ready(kubernetes.client, "demo", timeout=1)
+
+
+async def test_where_to_look_is_the_clusters_own_namespace(
+    kubernetes: SmallKubernetes, session_spec: Callable[..., JobManagerSpec]
+) -> None:
+    options = {"kubernetes.namespace": "other"}
+    await deployment.deploy(kubernetes.client, session_spec(**options))
+
+    with pytest.raises(WaitTimeoutError) as raised:
+        await readiness.wait_ready(kubernetes.client, "demo", "other", timeout=0.3)
+    assert raised.value.hint == "Look at it: kubeflink logs demo --namespace other"
 
 
 async def test_a_cluster_that_goes_away_is_not_waited_for(
