@@ -127,6 +127,11 @@ _OWN_FAILURE = re.compile(
 )
 """The last words of a kubeflink that fails: a line without a time, and below it what to do."""
 
+_LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d")
+_LOGGER_END = 200
+"""Where the name of the logger ends at the latest, in Flink's layout."""
+_REST_HANDLERS: Final = (".runtime.rest.handler.", ".runtime.webmonitor.handlers.")
+
 _TRACE_START = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z_$][\w$]*(?:Exception|Error|Throwable)\b")
 _LEVEL = re.compile(r"\b(?:ERROR|FATAL)\b\s+(?P<rest>.*)$")
 
@@ -136,9 +141,24 @@ def explain_log(text: str, *, of_process: bool = False) -> LogFinding | None:
 
     `of_process` says that it is no container's, but that of a process with its machine's files.
     """
+    text = _without_requests(text)
     if not text.strip():
         return None
     return known_cause(text, of_process=of_process) or _last_exception(text) or _last_error(text)
+
+
+def _without_requests(text: str) -> str:
+    """The log without what REST handlers say: why a request failed, and never why the process did.
+
+    A request that comes while Flink is starting is such a failure.
+    """
+    kept, is_of_request = [], False
+    for line in text.splitlines():
+        if _LOG_LINE.match(line):
+            is_of_request = any(logger in line[:_LOGGER_END] for logger in _REST_HANDLERS)
+        if not is_of_request:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def explain_own_log(text: str) -> LogFinding | None:
@@ -166,7 +186,8 @@ def _last_exception(text: str) -> LogFinding | None:
     lines = text.splitlines()
     for index in range(len(lines) - 1, -1, -1):
         if _TRACE_START.match(lines[index]):
-            return LogFinding(java_errors.root_cause("\n".join(lines[index:])))
+            trace = "\n".join(lines[index:])
+            return LogFinding(java_errors.root_cause(trace), java_errors.advice(trace))
     return None
 
 

@@ -206,6 +206,25 @@ def test_other_logs() -> None:
     assert explain_log("2026 ERROR a.b.C [] - it broke\n") is not None
 
 
+def test_what_a_request_has_failed_of_is_no_cause_of_the_process() -> None:
+    """A REST handler complains so while Flink is starting."""
+    request = (
+        "2026-12-01 13:07:55,887 ERROR org.apache.flink.runtime.rest.handler.cluster."
+        "ClusterOverviewHandler [] - Unhandled exception.\n"
+        "org.apache.flink.util.concurrent.FutureUtils$RetryException: Could not complete it.\n"
+        "Caused by: org.apache.pekko.actor.ActorNotFound: Actor not found\n"
+    )
+    later = "2026-12-01 13:07:56,000 INFO  org.apache.flink.x.Y [] - all is well\n"
+    cause = (
+        "2026-12-01 13:07:54,000 ERROR org.apache.flink.x.Entrypoint [] - Could not start.\n"
+        "java.nio.file.AccessDeniedException: s3://bucket/ha\n"
+    )
+    assert explain_log(request + later) is None
+    found = explain_log(cause + request)
+    assert found is not None
+    assert found.sentence == "AccessDeniedException: s3://bucket/ha"
+
+
 def test_a_cause_is_final_when_it_has_lasted() -> None:
     pulling = Diagnosis("image", "ErrImagePull", patience=25.0)
     again = Diagnosis("image", "ImagePullBackOff", patience=25.0)
