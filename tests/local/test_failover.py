@@ -435,7 +435,8 @@ async def command_line(kubernetes: EmbeddedCluster, *words: str) -> None:
     )
     output, _ = await asyncio.wait_for(process.communicate(), JVM_SECONDS)
     told = output.decode()
-    if "cannot be reached" in told.rpartition("kubeflink: ")[2]:
+    last = told.rpartition("kubeflink: ")[2]
+    if "cannot be reached" in last or "does not answer" in last:
         raise RestUnreachableError(told)
     assert process.returncode == 0, told
 

@@ -5,14 +5,17 @@ So whoever waits for an answer has them looked at after each attempt in vain, an
 cluster that answers costs no request to the API server.
 
 A cause that will not pass by itself (see `diagnosis`) ends the wait, as it does at a start. Not so
-where the JobManager has answered before: it served, so it may serve again, as with high
-availability, and what was asked of it may still be under way.
+for a JobManager that may serve again because it has served: it has answered the one who waits, it
+ran for long, or somebody killed it; and not so while another one is there to take over.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
 
 from kubeflink import objects
 from kubeflink.cluster import observation
@@ -27,9 +30,17 @@ from kubeflink.errors import (
 )
 from kubeflink.kube import next_step
 from kubeflink.kube.client import KubeClient
+from kubeflink.objects import JsonObject
+from kubeflink.spec import names
+
+_SIGNALS: Final = range(129, 160)
+"""Exit codes of who was ended by a signal; Flink's own are below and above."""
 
 LOOK_SECONDS = 5.0
 """How long a look may take; an API server that is slower shows nothing, and proves nothing."""
+
+SERVED_SECONDS = 300.0
+"""Who ran for so long did not fail at its start."""
 
 
 @dataclass(slots=True)
@@ -63,7 +74,8 @@ class ClusterOnlooker:
         self._course.note(found, now)
         if found is None:
             return None
-        if not has_answered and self._course.is_final(now):
+        comes_back = has_answered or _may_come_back(seen.jobmanager.pods)
+        if self._course.is_final(now) and not comes_back:
             raise ClusterFailedError(
                 f"The Flink cluster {self.cluster_id} does not serve: {found.sentence}",
                 hint=found.hint,
@@ -101,3 +113,37 @@ class ClusterOnlooker:
         return ClusterNotFoundError(
             f"The Flink cluster {self.cluster_id} in namespace {self.namespace} has gone away"
         )
+
+
+def _may_come_back(pods: Sequence[JsonObject]) -> bool:
+    """Whether a JobManager ended in a way that says nothing of its next run, or has a standby."""
+    ends = [_end_of(pod) for pod in pods]
+    is_standby_there = len(ends) > 1 and None in ends
+    return is_standby_there or any(
+        _is_killed(ended) or _seconds_of(ended) >= SERVED_SECONDS for ended in ends if ended
+    )
+
+
+def _end_of(pod: JsonObject) -> Mapping[str, Any] | None:
+    """How the main container ended; None while it runs, and empty if it has never run."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or ():
+        if container.get("name") == names.MAIN_CONTAINER:
+            state, last = container.get("state") or {}, container.get("lastState") or {}
+            if "running" in state:
+                return None
+            return state.get("terminated") or last.get("terminated") or {}
+    return {}
+
+
+def _is_killed(ended: Mapping[str, Any]) -> bool:
+    """Whether a signal ended the container, and not for its use of memory."""
+    return ended.get("exitCode") in _SIGNALS and ended.get("reason") != "OOMKilled"
+
+
+def _seconds_of(ended: Mapping[str, Any]) -> float:
+    """How long a run lasted; 0 where that is not told."""
+    started, finished = ended.get("startedAt"), ended.get("finishedAt")
+    if not started or not finished:
+        return 0.0
+    between = datetime.fromisoformat(str(finished)) - datetime.fromisoformat(str(started))
+    return between.total_seconds()

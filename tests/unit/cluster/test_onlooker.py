@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -32,13 +33,16 @@ NO_NODE = {
 }
 
 
-def crashing(reason: str = "CrashLoopBackOff") -> dict[str, Any]:
-    ended = {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}
+def crashing(seconds: int = 9, **how: Any) -> dict[str, Any]:
+    """A pod whose last run took so long, and ended by its own fault."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    times = {"startedAt": start, "finishedAt": start + timedelta(seconds=seconds)}
+    ended = {"exitCode": 1, **{key: f"{at:%Y-%m-%dT%H:%M:%SZ}" for key, at in times.items()}, **how}
     container = {
         "name": "flink-main-container",
         "ready": False,
         "restartCount": 4,
-        "state": {"waiting": {"reason": reason}},
+        "state": {"waiting": {"reason": "CrashLoopBackOff"}},
         "lastState": {"terminated": ended},
     }
     return {"phase": "Running", "containerStatuses": [container]}
@@ -173,6 +177,34 @@ async def test_one_that_has_answered_before_may_come_back(
         await kubernetes.set_status("demo-7f", crashing())
         with pytest.raises(RestUnreachableError, match=r"does not answer: .* exit code 1"):
             await flink.jobs()
+
+
+@pytest.mark.parametrize(
+    ("status", "comes_back"),
+    [
+        (crashing(), False),
+        (crashing(exitCode=239), False),
+        (crashing(exitCode=137, reason="OOMKilled"), False),
+        (crashing(exitCode=137), True),
+        (crashing(exitCode=143), True),
+        (crashing(seconds=3600), True),
+    ],
+    ids=["own-fault", "fatal-error", "memory", "killed", "terminated", "ran-for-long"],
+)
+async def test_one_that_has_served_or_was_killed_may_come_back(
+    kubernetes: SmallKubernetes, silent: str, status: dict[str, Any], comes_back: bool
+) -> None:
+    await kubernetes.add_pod("demo-7f", status)
+    error = await ask(kubernetes, silent, seconds=0.5)
+    assert isinstance(error, RestUnreachableError) is comes_back
+    assert isinstance(error, ClusterFailedError) is not comes_back
+
+
+async def test_a_standby_may_take_over(kubernetes: SmallKubernetes, silent: str) -> None:
+    await kubernetes.add_pod("demo-7f", crashing())
+    container = {"name": "flink-main-container", "state": {"running": {}}, "ready": False}
+    await kubernetes.add_pod("demo-8f", {"phase": "Running", "containerStatuses": [container]})
+    assert isinstance(await ask(kubernetes, silent, seconds=0.5), RestUnreachableError)
 
 
 async def test_nobody_looks_at_a_cluster_that_answers(
