@@ -334,6 +334,23 @@ async def test_a_program_that_fails_in_main(kubeflink: Shell, tmp_path: Path) ->
     assert "Traceback" not in done.err
 
 
+async def test_a_directory_for_checkpoints_that_cannot_be_made(
+    kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """Below a file not even root can make one."""
+    file = tmp_path / "file"
+    file.touch()
+    where = f"-Dstate.checkpoints.dir={(file / 'checkpoints').as_uri()}"
+
+    done = await kubeflink(*app("full", where, QUICK, *CLASS), JAR, *numbers(tmp_path / "out"))
+
+    told, advice = done.err.splitlines()[-2:]
+    assert done.code == 1
+    assert "ended as FAILED: the directory for checkpoints cannot be made: " in told
+    assert "state.checkpoints.dir" in advice
+    await gone(kubernetes, "full")
+
+
 async def test_steering_an_application(
     kubeflink: Shell, kubernetes: EmbeddedCluster, tmp_path: Path
 ) -> None:

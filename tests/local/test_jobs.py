@@ -106,6 +106,30 @@ async def test_no_such_job(kubeflink: Shell, world: tuple[str, ...], action: str
     assert len(done.err.splitlines()) <= 3
 
 
+async def test_a_directory_for_checkpoints_that_cannot_be_made(
+    kubeflink: Shell, session: SessionCluster, tmp_path: Path
+) -> None:
+    """Below a file not even root can make one. Without an interval the first one is asked for."""
+    file = tmp_path / "file"
+    file.touch()
+    run = ("run", *OWN, f"-Dexecution.checkpointing.dir={(file / 'checkpoints').as_uri()}")
+    program = ("-Drestart-strategy.type=none", *jar(*ENDLESS))
+
+    followed = await kubeflink(*run, "-Dexecution.checkpointing.interval=1s", *program)
+    begun = (await kubeflink.succeed(*run, "-d", *program)).job
+    asked = await kubeflink("checkpoint", *OWN, begun)
+
+    for done in (followed, asked):
+        told, advice = done.err.splitlines()[-2:]
+        assert done.code == 1
+        assert told.endswith(
+            "failed: the directory for checkpoints cannot be made:"
+            f" FileAlreadyExistsException: {file}"
+        )
+        assert "execution.checkpointing.dir: name a directory" in advice
+    await has_state(session, begun, "FAILED")
+
+
 async def test_a_savepoint_of_a_job_that_has_just_begun(
     kubeflink: Shell, kubernetes: EmbeddedCluster, session: SessionCluster, tmp_path: Path
 ) -> None:

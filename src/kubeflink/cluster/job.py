@@ -110,8 +110,10 @@ class JobOutcome:
         if self.troubles:
             last = self.troubles[-1]
             return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"
-        found = known_cause(self.stack_trace) if self.stack_trace else None
-        return found.hint if found else None
+        if self.stack_trace is None:
+            return None
+        found = known_cause(self.stack_trace)
+        return found.hint if found else java_errors.advice(self.stack_trace)
 
 
 class Job:

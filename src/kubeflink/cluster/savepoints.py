@@ -212,17 +212,25 @@ async def _failed(request: Request, trace: str) -> JobFailedError:
     except (ClusterNotFoundError, NotFoundError, RestStatusError):  # it went with its job
         state = UNKNOWN
     cause, saved = java_errors.root_cause(trace), java_errors.savepoint_of_stop(trace)
-    return _failure(request, cause, state=state, savepoint=saved.path if saved else None)
+    path, advice = saved.path if saved else None, java_errors.advice(trace)
+    return _failure(request, cause, state=state, savepoint=path, advice=advice)
 
 
-def _failure(request: Request, cause: str, *, state: str, savepoint: str | None) -> JobFailedError:
+def _failure(
+    request: Request,
+    cause: str,
+    *,
+    state: str,
+    savepoint: str | None,
+    advice: str | None = None,
+) -> JobFailedError:
     told = f"The savepoint was made all the same; go on from it: {savepoint}"
     return JobFailedError(
         f"{request.what} of job {request.job.id} failed: {cause}",
         job_id=request.job.id,
         state=state,
         savepoint=savepoint,
-        hint=told if savepoint else None,
+        hint=told if savepoint else advice,
     )
 
 

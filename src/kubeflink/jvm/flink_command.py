@@ -56,7 +56,9 @@ class ClientFailedError(LocalError):
     """Flink's client has ended with a failure; `trace` is the stack trace, empty without one."""
 
     def __init__(self, message: str, trace: str) -> None:
-        super().__init__(message)
+        from kubeflink.rest import java_errors
+
+        super().__init__(message, hint=java_errors.advice(trace))
         self.trace = trace
 
 

@@ -28,7 +28,7 @@ from kubeflink.errors import (
     UnauthorizedError,
 )
 from kubeflink.rest import tls
-from kubeflink.rest.java_errors import root_cause, without_frames
+from kubeflink.rest.java_errors import advice, root_cause, without_frames
 from kubeflink.rest.models import ErrorEnvelope
 
 MAX_CONTENT_LENGTH_OPTION: Final = "rest.server.max-content-length"
@@ -153,7 +153,7 @@ def failure_of(response: httpx2.Response, what: str, where: str) -> FlinkError |
         f"{what} failed: {told}",
         code=response.status_code,
         server_errors=texts,
-        hint=_hint(response.status_code, told),
+        hint=_hint(response.status_code, told) or _advice(texts),
     )
 
 
@@ -245,6 +245,10 @@ def _proxy_failure(
         status=status,
         hint=hint,
     )
+
+
+def _advice(texts: tuple[str, ...]) -> str | None:
+    return next(filter(None, map(advice, reversed(texts))), None)
 
 
 def _hint(code: int, told: str) -> str | None:

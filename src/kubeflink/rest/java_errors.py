@@ -29,6 +29,20 @@ _EXPECTED = re.compile(r"\s*Was expecting one of:.*", re.DOTALL)
 
 _TRACEBACK = "Traceback (most recent call last):"
 
+# In the JobManager, when a job begins or is asked for its first checkpoint. Since 1.20 the option
+# has the second name, and keeps the first.
+_OF_CHECKPOINT_DIRECTORY = "FsCheckpointStorageAccess.initializeBaseLocationsForCheckpoint("
+_ADVICE = {
+    _OF_CHECKPOINT_DIRECTORY: (
+        "The option is state.checkpoints.dir, since 1.20 also execution.checkpointing.dir: name a"
+        " directory that the JobManager and all TaskManagers can write"
+    ),
+    "Exceeded checkpoint tolerable failure threshold": (
+        "Why they fail is in the JobManager's log; how many may is"
+        " execution.checkpointing.tolerable-failed-checkpoints"
+    ),
+}
+
 # Flink's StopWithSavepointStoppingException.
 _SAVEPOINT_PATH = re.compile(
     r"StopWithSavepointStoppingException: A savepoint has been created at: (?P<path>\S.*?)"
@@ -104,8 +118,21 @@ def root_cause(stack_trace: str) -> str:
     """What happened, in one line: `IllegalArgumentException: bad record 50`.
 
     That is the innermost exception with something to say. A text that is no stack trace is given
-    back as its first line; empty stays empty.
+    back as its first line; empty stays empty. Where its words are those of a file system alone,
+    what the file was to be is told, too.
     """
+    told = _innermost(stack_trace)
+    if _OF_CHECKPOINT_DIRECTORY in stack_trace:
+        return f"the directory for checkpoints cannot be made: {told}"
+    return told
+
+
+def advice(stack_trace: str) -> str | None:
+    """What to do about a cause that is known by its words, or the place where it arose."""
+    return next((told for mark, told in _ADVICE.items() if mark in stack_trace), None)
+
+
+def _innermost(stack_trace: str) -> str:
     chain = causes(stack_trace)
     if not chain:
         stripped = stack_trace.strip()
