@@ -159,6 +159,8 @@ async def test_high_availability_through_the_broker(tmp_path: Path) -> None:
         assert before.keys() <= (await workers(client)).keys() | before.keys()
         (worker,) = before.values()
         assert worker["spec"]["automountServiceAccountToken"] is False
+        said = [line.text async for line in cluster.logs(component="broker")]
+        assert [line for line in said if "refused" in line] == []  # Flink asks for nothing else
 
 
 async def test_an_application_takes_itself_away(tmp_path: Path) -> None:

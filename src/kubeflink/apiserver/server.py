@@ -18,6 +18,7 @@ import asyncio
 import hmac
 import logging
 import ssl
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -56,7 +57,9 @@ class ApiServer:
     is a server-side context, None for plain HTTP. `watch_duration` in seconds, lowest and highest.
     With `resources_only` there is nothing but resources: no discovery, no reviews, no health, and
     no answer at all without the token; and bodies are JSON, in one of the two forms of Flink.
-    `first_request`: seconds that a new connection has for asking something.
+    `first_request`: seconds that a new connection has for asking something. `on_refused` is called
+    with the code, method and path of a request that was not let in (401), that the authorizer
+    refused (403), or, with `resources_only`, that names no resource (404).
     """
 
     def __init__(
@@ -76,8 +79,10 @@ class ApiServer:
         watch_duration: tuple[float, float] = (1800.0, 3600.0),
         resources_only: bool = False,
         first_request: float = FIRST_REQUEST_SECONDS,
+        on_refused: Callable[[int, str, str], None] | None = None,
     ) -> None:
         self.store = store
+        self._on_refused = on_refused
         self._resources_only = resources_only
         self.faults = faults or FaultPlan(remember=REMEMBERED)
         self._token = token
@@ -204,7 +209,7 @@ class ApiServer:
     async def _route(self, request: web.BaseRequest, fault: Fault | None) -> web.StreamResponse:
         path, given = _split_token(request)
         if path not in _PUBLIC or self._resources_only:
-            self._authenticate(given)
+            self._authenticate(request, given)
         await _invite(request)
         if self._resources_only:
             return await self._resource(request, path, fault)
@@ -223,6 +228,7 @@ class ApiServer:
     ) -> web.StreamResponse:
         target = paths.parse_target(path, self._registry)
         if target is None:
+            self._refused(404, request)
             raise statuses.no_such_path()
         self._authorize(request, target)
         _check_form(request)
@@ -258,10 +264,15 @@ class ApiServer:
             raise statuses.method_not_allowed()
         return web.Response(body=answer.body, headers={"Content-Type": answer.content_type})
 
-    def _authenticate(self, given: str) -> None:
+    def _refused(self, code: int, request: web.BaseRequest) -> None:
+        if self._on_refused is not None:
+            self._on_refused(code, request.method, _split_token(request)[0])
+
+    def _authenticate(self, request: web.BaseRequest, given: str) -> None:
         if self._token is not None and not hmac.compare_digest(
             given.encode(), self._token.encode()
         ):
+            self._refused(401, request)
             raise statuses.unauthorized()
 
     def _authorize(self, request: web.BaseRequest, target: Target) -> None:
@@ -280,6 +291,7 @@ class ApiServer:
             target.name,
         )
         if not self._authorizer.allows(attributes):
+            self._refused(403, request)
             raise reviews.forbidden(attributes)
 
 

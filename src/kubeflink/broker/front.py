@@ -17,11 +17,15 @@ from kubeflink.apiserver.server import ApiServer
 from kubeflink.broker.blueprint import Blueprint
 from kubeflink.broker.config_maps import is_ha_name
 from kubeflink.broker.policy import Policy
+from kubeflink.broker.report import Report
 from kubeflink.broker.store import BrokerStore
 from kubeflink.objects import CONFIG_MAPS, DEPLOYMENTS, PODS, SERVICES, Resource
 from kubeflink.spec import names
 
 USER = "flink"
+
+_SHOWN = 200
+"""How much of a path is written down."""
 
 SERVED = (
     ServedResource(PODS, "pod"),
@@ -75,10 +79,24 @@ def _by_verb(
     return found
 
 
+def _teller(report: Report) -> Callable[[int, str, str], None]:
+    """What the report is told of requests that got no further than here."""
+
+    def tell(code: int, method: str, path: str) -> None:
+        if code == 401:  # of anybody who reaches the port; so it is counted, and not written down
+            report.count("requests_unauthorized")
+            return
+        report.count("requests_refused")
+        report.happened("a call", f"refused: {method} {path[:_SHOWN]}, which no JobManager asks")
+
+    return tell
+
+
 def front(
     store: BrokerStore,
     blueprint: Blueprint,
     policy: Policy,
+    report: Report,
     *,
     token: str,
     tls: ssl.SSLContext | None,
@@ -98,4 +116,5 @@ def front(
         port=port,
         tls=tls,
         resources_only=True,
+        on_refused=_teller(report),
     )

@@ -107,6 +107,7 @@ class Broker:
             store,
             blueprint,
             policy,
+            self.report,
             token=listening.token,
             tls=listening.tls,
             host=listening.host,

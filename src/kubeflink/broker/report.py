@@ -21,6 +21,7 @@ _COUNTERS = {
     "creations_failed": "Requests for pods that the API server did not carry out",
     "creations_retried": "Attempts to make a pod that were repeated",
     "requests_refused": "Requests that this cluster's JobManager may not make",
+    "requests_unauthorized": "Requests without the token",
     "requests_altered": "Requests of which something was left out",
     "services_updated": "Updates of the target ports of the cluster's Services",
     "config_maps_written": "Writes of high-availability ConfigMaps",
@@ -60,9 +61,14 @@ class Report:
         return tuple(sorted(lasting, key=lambda trouble: trouble.since))
 
     def happened(self, about: str, text: str, *, told_for: float = 600.0) -> None:
-        """Something was wrong once; it is told for so many seconds."""
-        log.warning("%s", text)
+        """Something was wrong once; it is told for so many seconds.
+
+        The log has it again when it is another thing, or when that time is over.
+        """
         now = self._clock()
+        known = self._troubles.get(about)
+        if known is None or known.text != text or (known.until or now) <= now:
+            log.warning("%s", text)
         self._troubles[about] = Trouble(text, now, now + told_for)
 
     def begin(self, about: str, text: str) -> None:

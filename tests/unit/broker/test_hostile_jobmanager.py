@@ -430,6 +430,21 @@ async def test_calls_that_flink_does_not_make_are_refused(
     assert await cluster.everything() == before
 
 
+async def test_what_no_jobmanager_asks_is_told(flink: JobManager) -> None:
+    """Once for the same thing. Who has no token is counted alone: anybody could fill a log."""
+    report, kinds = flink.broker.report, ("requests_refused", "requests_unauthorized")
+    before = [report.counted(kind) for kind in kinds]
+    for _ in range(3):
+        await flink.call("GET", f"{NAMESPACED}/default/secrets")
+    await flink.call("GET", f"{NAMESPACED}/kube-system/pods")
+    await flink.call("GET", f"{NAMESPACED}/other/secrets", token="wrong")
+
+    told = [trouble.text for trouble in report.troubles]
+    assert told[-1] == f"refused: GET {NAMESPACED}/kube-system/pods, which no JobManager asks"
+    counted = [report.counted(kind) for kind in kinds]
+    assert [now - then for now, then in zip(counted, before, strict=True)] == [4, 1]
+
+
 @pytest.mark.parametrize("token", [None, "", "wrong", f"{TOKEN}x", TOKEN[:-1]])
 async def test_without_the_token_there_is_no_answer(flink: JobManager, token: str | None) -> None:
     for path in (PODS, "/version", "/healthz", "/api", "/nothing", f"{DEPLOYMENTS}/demo"):
