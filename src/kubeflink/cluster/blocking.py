@@ -188,7 +188,7 @@ class FlinkCluster(Generic[C]):
     ) -> Iterator[logs.LogLine]:
         """The lines of the logs of JobManager and TaskManagers; see `logs.read` and `logs.follow`.
 
-        `component` is `jobmanager`, `taskmanager` or None for both.
+        `component` is `jobmanager`, `taskmanager`, or None for both; or `broker`.
         """
         lines = self._inner.logs(follow=follow, tail_lines=tail_lines, component=component)
         try:

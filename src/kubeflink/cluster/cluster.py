@@ -307,7 +307,7 @@ class FlinkCluster:
     ) -> AsyncGenerator[LogLine, None]:
         """The lines of the logs of JobManager and TaskManagers; see `logs.read` and `logs.follow`.
 
-        `component` is `jobmanager`, `taskmanager` or None for both.
+        `component` is `jobmanager`, `taskmanager`, or None for both; or `broker`.
         """
         from kubeflink.cluster import logs
 
