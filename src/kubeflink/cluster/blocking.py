@@ -176,7 +176,7 @@ class FlinkCluster(Generic[C]):
         return self._inner.namespace
 
     def job(self, job_id: str) -> Job:
-        """One job, by its id; no request is made."""
+        """One job, by its id; no request is made. Raises UsageError for what is no id."""
         return Job(self._inner.job(job_id))
 
     def logs(
