@@ -12,7 +12,8 @@ PyYAML costs some 20 ms of CPU to import, so it is imported when something is re
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -116,6 +117,10 @@ def _load(
 _TAGS = "tag:yaml.org,2002:"
 # Reached lists and mappings count each time that an alias leads to them, as they would be copied.
 _MOST_ALIASES = 1000
+_MOST_LEVELS = 100
+"""Lists and mappings within each other: more than anybody writes, and less than Python's stack."""
+_MOST_BITS = 4096
+"""Of a whole number: Python writes none as decimal digits that has more than some 14000."""
 _PLAIN = "plain"
 """The tag that our loader gives to a plain scalar without a tag; its meaning is decided later."""
 
@@ -152,14 +157,20 @@ class _Builder:
         self.lines[path] = node.start_mark.line + 1
         if node.id == "scalar":
             return self._scalar(node)
+        with self._inside(node):
+            if node.id == "mapping":
+                return self._mapping(node, path)
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+
+    @contextmanager
+    def _inside(self, node: Node) -> Iterator[None]:
+        """While open, the node is one of those around what is read."""
         self._count_aliases(node)
+        if len(self._open) >= _MOST_LEVELS:
+            raise self._error("it is nested too deeply", node)
         self._open.add(id(node))
-        if node.id == "mapping":
-            value: Any = self._mapping(node, path)
-        else:
-            value = [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        yield
         self._open.discard(id(node))
-        return value
 
     def _count_aliases(self, node: Node) -> None:
         """Refuse what would never end, or be larger than it looks by orders of magnitude."""
@@ -187,14 +198,15 @@ class _Builder:
         return {**merged, **result} if merged else result
 
     def _merged(self, node: Node, path: Path) -> dict[Any, Any]:
-        if node.id == "sequence":
+        if node.id not in ("sequence", "mapping"):
+            raise self._error("only mappings can be merged with <<", node)
+        with self._inside(node):
+            if node.id == "mapping":
+                return self._mapping(node, path)
             result: dict[Any, Any] = {}
             for item in node.value:
                 result = {**self._merged(item, path), **result}
             return result
-        if node.id != "mapping":
-            raise self._error("only mappings can be merged with <<", node)
-        return self._mapping(node, path)
 
     def _key(self, node: Node) -> Any:
         if node.id != "scalar":
@@ -208,14 +220,23 @@ class _Builder:
     def _scalar(self, node: Node) -> Any:
         text: str = node.value
         if node.tag == _PLAIN:
-            return self._resolve(text)
+            return self._resolved(node, text)
         if node.tag == f"{_TAGS}str":
             return text
         return self._tagged(node, text)
 
+    def _resolved(self, node: Node, text: str) -> Scalar:
+        try:
+            value = self._resolve(text)
+        except ValueError as error:  # Python reads no more than some 4300 decimal digits
+            raise self._error("a number has too many digits", node) from error
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise self._error("a number has too many digits", node)
+        return value
+
     def _tagged(self, node: yaml.Node, text: str) -> Any:
         tag = node.tag.removeprefix(_TAGS)
-        resolved = self._resolve(text)
+        resolved = self._resolved(node, text)
         if tag == "null":
             return None
         if tag == "binary":

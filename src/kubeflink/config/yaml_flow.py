@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubeflink.config.yaml_schema import resolve_core
+from kubeflink.config.yaml_schema import is_text, resolve_core
 from kubeflink.config.yaml_writer import ESCAPES, literal
 
 # What can only stand in double quotes: control characters and line ends of any kind.
@@ -49,7 +49,7 @@ def _text(text: str) -> str:
         text != ""
         and text == text.strip(" ")
         and not _NOT_PLAIN.match(text)
-        and isinstance(resolve_core(text), str)
+        and is_text(text, resolve_core)
     )
     return text if plain else "'" + text.replace("'", "''") + "'"
 

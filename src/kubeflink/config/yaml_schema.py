@@ -9,6 +9,7 @@ both: what either of them would take for something else than text has to be quot
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -35,7 +36,10 @@ _GO_INTEGER = r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-
 
 
 def resolve_core(text: str) -> Scalar:
-    """A plain scalar by the core schema of YAML 1.2, as Flink reads it."""
+    """A plain scalar by the core schema of YAML 1.2, as Flink reads it.
+
+    Raises ValueError for a whole number with more digits than Python reads (some 4300).
+    """
     if text in _WORDS:
         return _WORDS[text]
     if not _may_be_number(text):
@@ -50,7 +54,10 @@ def resolve_core(text: str) -> Scalar:
 
 
 def resolve_go(text: str) -> Scalar:
-    """A plain scalar by the rules of goyaml.v2, as Kubernetes reads it; dates stay text."""
+    """A plain scalar by the rules of goyaml.v2, as Kubernetes reads it; dates stay text.
+
+    Raises ValueError as `resolve_core` does.
+    """
     if text in _GO_WORDS:
         return _GO_WORDS[text]
     if not _may_be_number(text):
@@ -75,8 +82,12 @@ def _may_be_number(text: str) -> bool:
 
 def is_text_to_everyone(text: str) -> bool:
     """Whether a plain scalar is text by both rules, and no merge key either."""
-    return (
-        text not in ("<<", "=")
-        and isinstance(resolve_core(text), str)
-        and isinstance(resolve_go(text), str)
-    )
+    return text not in ("<<", "=") and is_text(text, resolve_core) and is_text(text, resolve_go)
+
+
+def is_text(text: str, resolve: Callable[[str], Scalar]) -> bool:
+    """Whether a plain scalar is text by one of the rules."""
+    try:
+        return isinstance(resolve(text), str)
+    except ValueError:  # a number with more digits than Python reads
+        return False

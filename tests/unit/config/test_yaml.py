@@ -15,6 +15,7 @@ from kubeflink.config.yaml import (
     load_core,
     load_kubernetes,
 )
+from kubeflink.config.yaml_flow import flow_text
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,13 @@ def test_merge_keys_are_merged_for_kubernetes_only() -> None:
         ("a: !foo 1", 1, "!foo"),
         ("? [a]\n: b", 1, "a key must be text"),
         ("a: &x {b: *x}", 1, "contains itself"),
+        ("a: &x {<<: *x}", 1, "contains itself"),
+        ("a: &x\n  <<: [{b: c}, *x]", 1, "contains itself"),
+        ("a:\n  " + "[" * 200 + "]" * 200, 2, "nested too deeply"),
+        ("a: " + "{a: " * 200 + "}" * 200, 1, "nested too deeply"),
+        ("a: " + "9" * 5000, 1, "too many digits"),
+        ("a: !!int " + "9" * 5000, 1, "too many digits"),
+        ("a: 0x" + "f" * 5000, 1, "too many digits"),
         ("a: \x07", None, "characters that YAML forbids"),
     ],
 )
@@ -131,6 +139,14 @@ def test_what_is_written_means_the_same_to_both_readers(value: dict[str, Any]) -
 @given(st.dictionaries(TEXT, VALUES, max_size=5))
 def test_types_survive_writing(value: dict[str, Any]) -> None:
     assert repr(load_core(dump_flink(value), "f").value) == repr(value)
+
+
+def test_text_of_very_many_digits_stays_text() -> None:
+    value = {"a": "9" * 5000}
+
+    assert load_core(dump_flink(value), "f").value == value
+    assert load_kubernetes(dump_kubernetes(value), "f").value == value
+    assert load_core(flow_text([value]), "f").value == [value]
 
 
 def test_lines_and_special_words_in_a_flink_file() -> None:
