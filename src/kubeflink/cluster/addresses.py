@@ -127,7 +127,7 @@ def _is_usable(node: JsonObject) -> bool:
     if (node.get("spec") or {}).get("unschedulable"):
         return False
     conditions = (node.get("status") or {}).get("conditions") or ()
-    ready = [condition.get("status") for condition in conditions if condition["type"] == "Ready"]
+    ready = [each.get("status") for each in conditions if each.get("type") == "Ready"]
     return not ready or ready[0] == "True"
 
 

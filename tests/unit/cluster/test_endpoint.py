@@ -75,12 +75,15 @@ async def test_a_node_port_skips_nodes_that_cannot_serve(kubernetes: SmallKubern
     assert "InternalDNS" in str(none.pending)
 
 
+@pytest.mark.parametrize("conditions", [[], [{"status": "False"}], None])
 async def test_a_node_that_says_nothing_of_its_readiness_counts(
-    kubernetes: SmallKubernetes,
+    kubernetes: SmallKubernetes, conditions: list[Json] | None
 ) -> None:
     port = {"name": "rest", "port": 8081, "nodePort": 30123}
+    silent = node("n1", addresses={"InternalIP": "fd00::1"})
+    silent["status"]["conditions"] = conditions
     await kubernetes.add(SERVICES, service(type="NodePort", ports=[port]))
-    await kubernetes.add(NODES, node("n1", addresses={"InternalIP": "fd00::1"}, ready=""))
+    await kubernetes.add(NODES, silent)
 
     assert (await address(kubernetes)).url == "http://[fd00::1]:30123"
 
