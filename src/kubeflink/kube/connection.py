@@ -10,7 +10,9 @@ cannot be sent again, and then the 401 goes to the caller, with fresh credential
 
 A plug-in may give a client certificate. TLS shows it once per connection, so a new certificate
 needs new connections: the pool with the old one takes no new request and is closed when its last
-response has been read.
+response has been read. The same goes for certificates and authorities in files, which others renew
+while a long-lived process runs: whether they have changed is looked at before each request. Files
+that do not fit together (the one is renewed already, the other not yet) change nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from kubeflink.errors import KubeconfigError
 from kubeflink.kube import handshake
 from kubeflink.kube.access import ClientCertificate, ClusterAccess, ServerTls
 from kubeflink.kube.credentials import Credential, CredentialSource, source_of
-from kubeflink.kube.entries import impersonation_headers
+from kubeflink.kube.headers import impersonation_headers
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +73,10 @@ def open_client(
         cluster=Cluster(server=access.server),
     )
     parameters = _Connection(transport=transport, user_agent=user_agent)
-    return _Client(parameters, config, transport), transport
+    try:
+        return _Client(parameters, config, transport), transport
+    except httpx2.InvalidURL as error:
+        raise KubeconfigError(f"The server of {access.origin} is no URL: {error}") from error
 
 
 class _Client(GenericAsyncClient):
@@ -169,7 +174,11 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
         response = await self._send(request, credential)
         if response.status_code != httpx2.codes.UNAUTHORIZED:
             return response
-        renewed = await self.credentials.renewed(credential)
+        try:
+            renewed = await self.credentials.renewed(credential)
+        except BaseException:
+            await response.aclose()
+            raise
         if renewed is None or not isinstance(request.stream, httpx2.ByteStream):
             return response
         await response.aclose()
@@ -186,7 +195,7 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
         if credential.authorization is not None:
             request.headers["Authorization"] = credential.authorization
         if self._extra_headers:
-            kept = [pair for pair in request.headers.multi_items() if not _impersonates(pair)]
+            kept = [pair for pair in request.headers.raw if not _impersonates(pair)]
             request.headers = httpx2.Headers([*kept, *self._extra_headers])
         if self._access.tls.server_name:
             request.extensions = {
@@ -195,18 +204,45 @@ class ClusterTransport(httpx2.AsyncBaseTransport):
             }
         if self._is_secure:
             request.extensions = {**request.extensions, "trace": handshake.trace()}
-        if (credential.certificate, credential.key) != self._pool.certificate:
-            old, self._pool = self._pool, self._open_pool(credential)
+        old, self._pool = self._pool, self._pool_for(credential)
+        if old is not self._pool:
             await old.retire()
         return await self._pool.send(request)
 
+    def _pool_for(self, credential: Credential) -> _Pool:
+        """The present pool, or a new one where it would show or trust what is out of date."""
+        if (credential.certificate, credential.key) != self._pool.certificate:
+            return self._open_pool(credential)
+        if self._pool.files == self._files():
+            return self._pool
+        try:
+            return self._open_pool(credential)
+        except KubeconfigError as error:
+            logger.info("%s; going on with what was read before", error.message)
+            return self._pool
+
+    def _files(self) -> tuple[tuple[int, ...] | None, ...]:
+        """What tells whether a file that TLS needs is another one than before."""
+        shown = self._access.credentials.certificate or ClientCertificate()
+        files = (self._access.tls.ca_file, shown.certificate_file, shown.key_file)
+        return tuple(_state(file) for file in files if file is not None)
+
     def _open_pool(self, credential: Credential) -> _Pool:
+        files = self._files()
         tls = tls_context(self._access, credential)
         if self._connections is not None:
             transport = self._connections(tls)
         else:
             transport = _httpx_connections(tls, self._access.proxy_url)
-        return _Pool(transport, (credential.certificate, credential.key))
+        return _Pool(transport, (credential.certificate, credential.key), files)
+
+
+def _state(file: Path) -> tuple[int, ...] | None:
+    try:
+        found = file.stat()
+    except OSError:  # whoever needs it says so
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _httpx_connections(tls: ssl.SSLContext, proxy: str | None) -> httpx2.AsyncBaseTransport:
@@ -220,6 +256,8 @@ def _httpx_connections(tls: ssl.SSLContext, proxy: str | None) -> httpx2.AsyncBa
             proxy=proxy,
             socket_options=list(socket_options()),
         )
+    except httpx2.InvalidURL:  # it may hold a password, and so may the error
+        raise KubeconfigError("The URL of the proxy cannot be used") from None
     except ImportError as error:
         raise KubeconfigError(
             "The way to the API server is a SOCKS proxy, for which a package is missing",
@@ -227,18 +265,25 @@ def _httpx_connections(tls: ssl.SSLContext, proxy: str | None) -> httpx2.AsyncBa
         ) from error
 
 
-def _impersonates(header: tuple[str, str]) -> bool:
-    return header[0].lower().startswith("impersonate-")
+def _impersonates(header: tuple[bytes, bytes]) -> bool:
+    return header[0].lower().startswith(b"impersonate-")
 
 
 class _Pool:
-    """The connections that show one client certificate, and the responses still being read."""
+    """The connections that show one client certificate, and the responses still being read.
+
+    `files` is the state of the files that TLS was set up from.
+    """
 
     def __init__(
-        self, transport: httpx2.AsyncBaseTransport, certificate: tuple[str | None, str | None]
+        self,
+        transport: httpx2.AsyncBaseTransport,
+        certificate: tuple[str | None, str | None],
+        files: tuple[tuple[int, ...] | None, ...],
     ) -> None:
         self.transport = transport
         self.certificate = certificate
+        self.files = files
         self.retired = False
         self._active = 0
 

@@ -25,6 +25,7 @@ from typing import ClassVar, Protocol
 
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import UserCredentials
+from kubeflink.kube.headers import WHAT_DOES_NOT_FIT, fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class TokenFile:
             raise KubeconfigError(f"Cannot read token file {self.file}: {reason}") from error
         if not token:
             raise KubeconfigError(f"Token file {self.file} is empty")
+        if not fits(token):
+            raise KubeconfigError(f"The token in {self.file} {WHAT_DOES_NOT_FIT}")
         return Credential(f"Bearer {token}")
 
     async def renewed(self, rejected: Credential) -> Credential | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from kubeflink.kube.access import (
     ServerTls,
     UserCredentials,
 )
+from kubeflink.kube.headers import WHAT_DOES_NOT_FIT, fits
 from kubeflink.objects import JsonObject
 
 EXEC_API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -52,7 +52,7 @@ def parse(content: str, file: Path) -> Mapping[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise KubeconfigError(f"Kubeconfig {file} is not a mapping")
-    if document.get("kind", "Config") != "Config":
+    if document.get("kind") not in (None, "Config"):
         raise KubeconfigError(f"{file} is not a kubeconfig: its kind is {document['kind']}")
     return document
 
@@ -88,6 +88,14 @@ def text(value: Mapping[str, Any], key: str, where: str) -> str:
     return found
 
 
+def header_text(value: Mapping[str, Any], key: str, where: str) -> str:
+    """A string that goes into a header, without blanks around it."""
+    found = text(value, key, where)
+    if not fits(found):
+        raise KubeconfigError(f"{key} of {where} {WHAT_DOES_NOT_FIT}")
+    return found.strip()
+
+
 def flag(value: Mapping[str, Any], key: str, where: str) -> bool:
     """A boolean; False where there is none."""
     found = value.get(key)
@@ -104,6 +112,14 @@ def mapping(value: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]
     if not isinstance(found, dict):
         raise KubeconfigError(f"{key} of {where} is a {_type_name(found)}, not a mapping")
     return found
+
+
+def header_texts(value: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    """A list of strings that go into headers."""
+    found = texts(value, key, where)
+    if not all(map(fits, found)):
+        raise KubeconfigError(f"One of {key} of {where} {WHAT_DOES_NOT_FIT}")
+    return tuple(each.strip() for each in found)
 
 
 def texts(value: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
@@ -173,13 +189,29 @@ def server_url(
         raise KubeconfigError(f"No server is set in {where}")
     if "://" not in server:
         secure = bool(tls.ca_file or tls.ca_data or tls.insecure or certificate)
-        server = f"{'https' if secure else 'http'}://{server}"
-        if urlsplit(server).path.strip("/"):
+        if "/" in server.rstrip("/"):
             raise KubeconfigError(f"The server of {where} is neither a URL nor host:port")
-    parts = urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise KubeconfigError(f"The server of {where} is not an http or https URL: {server}")
-    return server.rstrip("/")
+        server = f"{'https' if secure else 'http'}://{server}"
+    return checked_url(server, f"The server of {where}")
+
+
+def checked_url(server: str, what: str) -> str:
+    """The URL as requests begin with it; query and fragment are left out, as client-go does."""
+    try:
+        parts = urlsplit(server)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_usable = is_usable and parts.port != 0 and server.isprintable() and " " not in server
+    except ValueError:  # of an IPv6 address, or of a port
+        is_usable = False
+    if not is_usable:
+        shown = f": {server}" if server.isprintable() and "@" not in server else ""
+        raise KubeconfigError(f"{what} is not an http or https URL{shown}")
+    if "@" in parts.netloc:
+        raise KubeconfigError(
+            f"{what} has a user name or password in it, and messages show this URL",
+            hint="Write them as username and password of the kubeconfig's user.",
+        )
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
 def user_credentials(
@@ -193,7 +225,7 @@ def user_credentials(
     """What a kubeconfig user has to show."""
     where = f'user "{name}" in {file}'
     credentials = UserCredentials(
-        token=text(user, "token", where) or None,
+        token=header_text(user, "token", where) or None,
         token_file=path(user, "tokenFile", where, file),
         username=text(user, "username", where) or None,
         password=text(user, "password", where) or None,
@@ -322,42 +354,29 @@ def has_extension(cluster: Mapping[str, Any], name: str) -> bool:
     return name in _extensions(cluster)
 
 
-def _extensions(cluster: Mapping[str, Any]) -> dict[object, Any]:
+def _extensions(cluster: Mapping[str, Any]) -> dict[str, Any]:
     found = cluster.get("extensions")
     entries = found if isinstance(found, list) else []
-    return {each.get("name"): each.get("extension") for each in entries if isinstance(each, dict)}
+    named = (
+        each for each in entries if isinstance(each, dict) and isinstance(each.get("name"), str)
+    )
+    return {each["name"]: each.get("extension") for each in named}
 
 
 def impersonation(user: Mapping[str, Any], where: str) -> Impersonation | None:
     """Whom the user of this kubeconfig wants to act as."""
     extra = mapping(user, "as-user-extra", where)
     found = Impersonation(
-        user=text(user, "as", where),
-        uid=text(user, "as-uid", where),
-        groups=texts(user, "as-groups", where),
-        extra={str(key): texts(extra, key, where) for key in extra},
+        user=header_text(user, "as", where),
+        uid=header_text(user, "as-uid", where),
+        groups=header_texts(user, "as-groups", where),
+        extra={str(key): header_texts(extra, key, where) for key in extra},
     )
     if found == Impersonation():
         return None
     if not found.user:
         raise KubeconfigError(f"as-uid, as-groups or as-user-extra without as in {where}")
     return found
-
-
-def impersonation_headers(impersonated: Impersonation) -> list[tuple[str, str]]:
-    """As headers; keys of extra are percent-encoded where a header name cannot hold them."""
-    headers = [("Impersonate-User", impersonated.user)]
-    if impersonated.uid:
-        headers.append(("Impersonate-Uid", impersonated.uid))
-    headers += [("Impersonate-Group", group) for group in impersonated.groups]
-    for key, values in impersonated.extra.items():
-        name = re.sub(rb"[^!#$&'*+\-.^_`|~0-9A-Za-z]", _percent, key.encode()).decode()
-        headers += [(f"Impersonate-Extra-{name}", value) for value in values]
-    return headers
-
-
-def _percent(match: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % match[0][0]
 
 
 def with_namespace(access: ClusterAccess, namespace: str) -> ClusterAccess:

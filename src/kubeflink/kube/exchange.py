@@ -19,8 +19,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ class Exchange:
                 maybe_done = _may_be_done(error)
                 trail.maybe_done |= maybe_done
                 limit, pause = self._limit(error), backoff.pause(at_least=_wanted(error))
-                elapsed = self.clock() - started
+                elapsed = self.clock() - max(started, self.client.credentials_since)
                 if elapsed + pause > limit or (maybe_done and not idempotent):
                     self._outage.given_up()
                     raise
@@ -135,7 +135,7 @@ class Exchange:
 
         self.check_open()
         try:
-            async with asyncio.timeout(self.limits.answer):
+            async with self._limited():
                 response = await self._begun(request)
                 try:
                     await response.aread()
@@ -151,6 +151,31 @@ class Exchange:
         if not response.is_success:
             raise status.error_of_response(response, call, self.access)
         return response
+
+    @asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        """`limits.answer` for what is inside, not counting the time until there are credentials.
+
+        Somebody may be logging in with a browser meanwhile, which has a limit of its own.
+        """
+        loop, begun, limit = asyncio.get_running_loop(), time.monotonic(), self.limits.answer
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            now = time.monotonic()
+            left = min(now, max(begun, self.client.credentials_since)) + limit - now
+            if left <= 0.0:
+                whole.reschedule(loop.time())
+            else:
+                timer = loop.call_later(left, look)
+
+        timer = loop.call_later(limit, look)
+        try:
+            async with asyncio.timeout(None) as whole:
+                yield
+        finally:
+            timer.cancel()
 
     async def _begun(self, request: Any) -> httpx2.Response:
         """The answer as soon as there is any; its body is still to be read."""

@@ -105,7 +105,10 @@ def load(
 def candidates(kubeconfig: Path | str | None, environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The files to look at, in order of precedence."""
     if kubeconfig is not None:
-        return (Path(kubeconfig).expanduser(),)
+        try:
+            return (Path(kubeconfig).expanduser(),)
+        except RuntimeError:  # nobody of that name has a home
+            return (Path(kubeconfig),)
     listed = environ.get("KUBECONFIG", "")
     if listed:
         paths = [Path(part) for part in listed.split(os.pathsep) if part]
@@ -219,7 +222,11 @@ def _in_cluster_address(environ: Mapping[str, str], service_account: Path) -> st
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port or not service_account.joinpath("token").is_file():
         return None
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    address = f"[{host}]" if ":" in host else host
+    return entries.checked_url(
+        f"https://{address}:{port}",
+        "The address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT",
+    )
 
 
 def _pod_namespace(environ: Mapping[str, str], service_account: Path) -> str | None:

@@ -22,6 +22,7 @@ from typing import Any
 from kubeflink.errors import KubeconfigError
 from kubeflink.kube.access import ExecPlugin
 from kubeflink.kube.credentials import Credential
+from kubeflink.kube.headers import WHAT_DOES_NOT_FIT, fits
 from kubeflink.kube.outage import Outage
 from kubeflink.objects import JsonObject
 
@@ -155,7 +156,7 @@ def answer(plugin: ExecPlugin, output: bytes) -> PluginCredential:
     where = f"Credential plug-in {plugin.command}"
     try:
         printed: Any = json.loads(output)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise KubeconfigError(f"{where} did not print JSON") from error
     if not isinstance(printed, dict) or printed.get("kind") != "ExecCredential":
         raise KubeconfigError(f"{where} did not print an ExecCredential")
@@ -173,6 +174,8 @@ def answer(plugin: ExecPlugin, output: bytes) -> PluginCredential:
     }
     if not all(value is None or isinstance(value, str) for value in fields.values()):
         raise KubeconfigError(f"{where} gave a status whose fields are not strings")
+    if not fits(fields["token"] or ""):
+        raise KubeconfigError(f"{where} gave a token that {WHAT_DOES_NOT_FIT}")
     certificate, key = fields["clientCertificateData"], fields["clientKeyData"]
     if (certificate is None) != (key is None) or not (fields["token"] or certificate):
         raise KubeconfigError(f"{where} gave neither a token nor a certificate with its key")
@@ -190,14 +193,14 @@ def _timestamp(where: str, text: str | None) -> datetime | None:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError as error:
-        raise KubeconfigError(f"{where}: expirationTimestamp {text} is no time") from error
+        raise KubeconfigError(f"{where} gave an expirationTimestamp that is no time") from error
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def _interactive(plugin: ExecPlugin) -> bool:
     if plugin.interactive_mode == "Never":
         return False
-    terminal = sys.stdin is not None and sys.stdin.isatty()
+    terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not terminal:
         raise KubeconfigError(
             f"Credential plug-in {plugin.command} needs a terminal (interactiveMode: Always)",

@@ -30,13 +30,20 @@ def proxy_for(server: str, proxy_url: str | None, environ: Mapping[str, str]) ->
             return None
     if "://" not in proxy:
         proxy = f"http://{proxy}"
-    parts = urlsplit(proxy)
-    if parts.scheme not in SCHEMES or not parts.hostname:
+    if not _is_proxy(proxy):
         raise KubeconfigError(
             f"{origin} is not the URL of a proxy",
             hint=f"It is one of {', '.join(SCHEMES)} with a host, like http://proxy:3128.",
         )
     return proxy
+
+
+def _is_proxy(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of an IPv6 address, or of a port
+        return False
 
 
 def bypassed(server: str, no_proxy: str) -> bool:
@@ -83,7 +90,8 @@ def _matches(entry: str, host: str, port: int, address: IPv4Address | IPv6Addres
 
 def _has_port(entry: str) -> bool:
     name, colon, port = entry.rpartition(":")
-    return bool(colon) and port.isdigit() and (":" not in name or name.endswith("]"))
+    is_number = port.isascii() and port.isdigit()
+    return bool(colon) and is_number and (":" not in name or name.endswith("]"))
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+from aiohttp import web
 
 from kubeflink import objects
 from kubeflink.errors import ApiUnreachableError, KubeconfigError, NotFoundError, UnauthorizedError
@@ -104,6 +106,8 @@ IDENTITIES = {
     " command: ./none, interactiveMode: Never}}",
     "impersonation": "{token: abc, as: boss, as-uid: u1, as-groups: [g1, g2],"
     " as-user-extra: {scopes: [a, b], 'Example.com/Über': [c]}}",
+    "impersonation of names with umlauts": "{token: abc, as: Jörg, as-groups: [Ämter],"
+    " as-user-extra: {scopes: [ö]}}",
 }
 
 
@@ -119,7 +123,10 @@ async def test_credentials_go_out_as_kubectl_sends_them(
     )
 
     assert found["headers"][0][0] == "Authorization"
-    assert len(found["headers"]) == (8 if name == "impersonation" else 1)
+    assert len(found["headers"]) == {
+        "impersonation": 8,
+        "impersonation of names with umlauts": 4,
+    }.get(name, 1)
 
 
 async def test_nobody(stub: ApiStub, tmp_path: Path) -> None:
@@ -294,6 +301,21 @@ async def test_a_token_file_is_read_again(stub: ApiStub, tmp_path: Path) -> None
         await client.list(objects.PODS)
 
     assert len(stub.seen) == 2
+
+
+async def test_a_token_file_of_several_lines_is_told_without_them(
+    stub: ApiStub, tmp_path: Path
+) -> None:
+    """The HTTP library would refuse the header, and show it."""
+    tmp_path.joinpath("tok").write_text("s3cret-1\ns3cret-2\n")
+    file = stub.kubeconfig(tmp_path, user="{tokenFile: tok}")
+
+    async with KubeClient.connect(kubeconfig=file, environ={}, limits=QUICK) as client:
+        with pytest.raises(KubeconfigError, match="tok has a line break") as caught:
+            await client.list(objects.PODS)
+
+    assert "s3cret" not in str(caught.value)
+    assert stub.seen == []
 
 
 async def test_wrong_credentials_are_told_without_the_secret(stub: ApiStub, tmp_path: Path) -> None:
@@ -478,8 +500,56 @@ async def test_client_certificates_of_a_plugin_follow_their_renewal(
     assert ["first" in shown[0], "first" in shown[1], "second" in shown[2]] == [True] * 3
 
 
+async def test_certificates_in_files_are_read_again_when_they_have_changed(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    """Others renew them: a long-lived process must not go on with one that has expired."""
+    (first, first_key), (second, second_key) = (certificates.client(name) for name in "ab")
+    user = f"{{client-certificate: {first}, client-key: {first_key}}}"
+    async with ApiStub(tls=certificates.server()) as stub:
+        cluster = f"certificate-authority: {certificates.ca_file}"
+        file = stub.kubeconfig(tmp_path, user=user, cluster=cluster)
+        stub.store(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
+        async with KubeClient.connect(kubeconfig=file, environ={}, limits=QUICK) as client:
+            await client.get(objects.PODS, "x")
+            second.replace(first)
+            await client.get(objects.PODS, "x")  # the key is still that of the old one
+            second_key.replace(first_key)
+            await client.get(objects.PODS, "x")
+            await client.get(objects.PODS, "x")
+
+    shown = [one.peer_certificate["subject"][-1][0][1] for one in stub.seen]
+    assert shown == ["a", "a", "b", "b"]
+
+
+async def test_an_authority_in_a_file_is_read_again_when_it_has_changed(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    """As with the service account of a pod, when the authority of the cluster is renewed."""
+    authority = tmp_path / "ca.crt"
+    trustme.CA().cert_pem.write_to_path(str(authority))
+    async with ApiStub(tls=certificates.server()) as stub:
+        file = stub.kubeconfig(tmp_path, cluster=f"certificate-authority: {authority}")
+        async with KubeClient.connect(kubeconfig=file, environ={}, limits=QUICK) as client:
+            with pytest.raises(ApiUnreachableError, match="not trusted"):
+                await client.list(objects.PODS)
+            certificates.ca_file.replace(authority)
+            await client.list(objects.PODS)
+
+
 FAULTY = {
     "no JSON": ("print('token')", "did not print JSON"),
+    "JSON without end": ("print('[' * 100_000)", "did not print JSON"),
+    "a time that is none": (
+        f'print(\'{{"kind": "ExecCredential", "apiVersion": "{V1}",\''
+        ' \'"status": {"token": "a", "expirationTimestamp": "s3cret"}}\')',
+        "expirationTimestamp that is no time",
+    ),
+    "a token of two lines": (
+        f'print(r\'{{"kind": "ExecCredential", "apiVersion": "{V1}",\''
+        ' r\'"status": {"token": "s3cret\\n-line"}}\')',
+        "a token that has a line break",
+    ),
     "another kind": ('print(\'{"kind": "Pod"}\')', "did not print an ExecCredential"),
     "a failure": (
         "import sys; print('please log in first', file=sys.stderr); sys.exit(3)",
@@ -510,6 +580,53 @@ async def test_a_plugin_that_fails_is_told_and_nothing_is_sent(
 
     assert stub.seen == []
     assert len(str(caught.value).splitlines()) <= 3
+    assert "s3cret" not in str(caught.value)
+
+
+async def test_a_plugin_that_fails_after_a_refusal_leaves_no_connection(
+    stub: ApiStub, tmp_path: Path
+) -> None:
+    made = plugin(tmp_path, V1, "{'token': f'token-{run}'}")
+    made.write_text(made.read_text().replace("def later", "if run > 1: sys.exit(1)\ndef later"))
+    file = stub.kubeconfig(tmp_path, user=plugged())
+    closed = asyncio.Event()
+    release = asyncio.Event()
+
+    async def refuse_slowly(request: web.Request, stub: ApiStub) -> web.StreamResponse:
+        response = web.StreamResponse(status=401)
+        await response.prepare(request)
+        await response.write(b"{")
+        try:
+            await release.wait()
+        except asyncio.CancelledError:
+            closed.set()
+            raise
+        return response
+
+    stub.faults.append(("GET", refuse_slowly))
+    async with KubeClient.connect(kubeconfig=file, environ={}, limits=QUICK) as client:
+        with pytest.raises(KubeconfigError, match="exit code 1"):
+            await client.list(objects.PODS)
+        async with asyncio.timeout(30):
+            await closed.wait()
+
+
+async def test_the_time_that_a_plugin_takes_is_not_the_servers(
+    stub: ApiStub, tmp_path: Path
+) -> None:
+    """Somebody may log in with a browser for minutes: no limit of a request counts meanwhile."""
+    made = plugin(tmp_path, V1, "{'token': 'x'}")
+    made.write_text(
+        made.read_text().replace("def later", "import time; time.sleep(1.8)\ndef later")
+    )
+    file = stub.kubeconfig(tmp_path, user=plugged())
+    stub.faults.append(("GET", answer(503)))
+    limits = Limits(total=1.5, answer=1.5, pause=0.02)
+
+    async with KubeClient.connect(kubeconfig=file, environ={}, limits=limits) as client:
+        await client.list(objects.PODS)
+
+    assert len(stub.seen) == 2
 
 
 async def test_a_missing_plugin_is_told_with_its_install_hint(

@@ -452,6 +452,22 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
         },
         "Cannot read certificate-authority .*none.crt",
     ),
+    "a port that is none": (with_cluster(server="https://a:b"), "not an http or https URL"),
+    "a port that is too large": (with_cluster(server="a:70000"), "not an http or https URL"),
+    "half an IPv6 address": (with_cluster(server="https://[::1"), "not an http or https URL"),
+    "a server with a blank": (with_cluster(server="https://a b"), "not an http or https URL"),
+    "a server with an account": (
+        with_cluster(server="https://me:s3cret@a"),
+        "has a user name or password in it",
+    ),
+    "a token of two lines": (with_user(token="s3cret\n"), "token of user .* line break"),
+    "an account of two lines": (with_user(**{"as": "s3cret\nx"}), "as of user .* line break"),
+    "a group of two lines": (
+        with_user(**{"as": "a", "as-groups": ["b", "s3cret\nx"]}),
+        "One of as-groups of user .* line break",
+    ),
+    "lists within lists": ({"users": json.loads("[" * 300 + "]" * 300)}, "deeply"),
+    "a number without end": ({"preferences": {"x": 10**4200}}, "too many digits"),
     "no context at all": ({"clusters": [cluster("a")]}, "holds no context"),
 }
 
@@ -465,6 +481,26 @@ def test_what_has_the_wrong_shape_is_named(tmp_path: Path, name: str) -> None:
         load(file, environ={})
 
     assert str(tmp_path) in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_odd_values_that_nobody_needs_are_left_alone(tmp_path: Path) -> None:
+    extensions = [{"name": ["a"], "extension": {}}, "b", None]
+    file = write(tmp_path / "config", kind=None, **with_cluster(extensions=extensions))
+
+    assert not load(file, environ={}).pods_are_processes
+
+
+def test_a_home_that_nobody_has_is_a_missing_file() -> None:
+    with pytest.raises(KubeconfigError, match=r"~no\.such\.one/config does not exist"):
+        load("~no.such.one/config", environ={})
+
+
+def test_a_port_of_the_pods_environment_that_is_none_is_refused(service_account: Path) -> None:
+    environ = {"KUBERNETES_SERVICE_HOST": "a", "KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"}
+
+    with pytest.raises(KubeconfigError, match="KUBERNETES_SERVICE_PORT is not an http"):
+        load(environ=environ, service_account=service_account)
 
 
 def test_an_unreadable_namespace_of_the_pod_is_an_error(service_account: Path) -> None:
@@ -536,6 +572,9 @@ def test_a_directory_is_an_error(tmp_path: Path) -> None:
     [
         ("https://a:6443/", {}, "https://a:6443"),
         ("https://a/k8s/clusters/c-1/", {}, "https://a/k8s/clusters/c-1"),
+        ("HTTPS://a:6443", {}, "https://a:6443"),
+        ("https://a:6443/x/?y=z#w", {}, "https://a:6443/x"),
+        ("https://[fd00::1]:6443", {}, "https://[fd00::1]:6443"),
         ("a:8080", {}, "http://a:8080"),
         ("a:6443", {"certificate-authority-data": "eA=="}, "https://a:6443"),
         ("a:6443", {"insecure-skip-tls-verify": True}, "https://a:6443"),

@@ -68,7 +68,10 @@ def test_which_proxy_is_taken(
     assert proxy_for(server, own, environ) == expected
 
 
-@pytest.mark.parametrize("proxy", ["ftp://p:1", "http://", "socks4://p"])
+NONE = ["ftp://p:1", "http://", "socks4://p", "http://p:x", "p:70000", "http://[::1", "p:0"]
+
+
+@pytest.mark.parametrize("proxy", NONE)
 def test_what_is_no_proxy_is_refused_without_being_shown(proxy: str) -> None:
     with pytest.raises(KubeconfigError, match="HTTPS_PROXY is not the URL of a proxy"):
         proxy_for("https://kube.example", None, {"HTTPS_PROXY": proxy})
