@@ -162,6 +162,11 @@ class _Pair:
     received: asyncio.Queue[bytes] = field(default_factory=lambda: asyncio.Queue(_WAITING_FRAMES))
     task: asyncio.Task[None] | None = None
 
+    def let_go(self) -> None:
+        """Drop what nobody will read: who waits for room reads for all other connections, too."""
+        while not self.received.empty():
+            self.received.get_nowait()
+
 
 class _SpdySession:
     """One client that speaks SPDY; empty bytes in a pair's queue are the end of its data."""
@@ -221,6 +226,8 @@ class _SpdySession:
         pair = self._by_stream.get(stream)
         if pair is None:
             return
+        if pair.task is None and pair.received.full():
+            raise SpdyError("data on a stream whose error stream was not opened")
         if payload:
             await pair.received.put(payload)
         if finished:
@@ -236,6 +243,7 @@ class _SpdySession:
         finally:
             self._pairs.pop(identity, None)
             self._by_stream.pop(pair.data_stream, None)
+            pair.let_go()
         await self._send(self._spdy.data(pair.error_stream, complaint.encode(), finished=True))
         await self._send(self._spdy.data(pair.data_stream, b"", finished=True))
 

@@ -269,6 +269,59 @@ async def test_spdy_tells_of_a_port_where_nothing_listens(http: aiohttp.ClientSe
             assert (first, reset[:4]) == (0x80030003, struct.pack(">I", 5))
 
 
+async def test_a_pod_that_hangs_up_on_an_upload_stops_no_other_connection(
+    http: aiohttp.ClientSession,
+) -> None:
+    """Such as a JobManager that ends while a jar is sent to it."""
+    hang_up = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        await hang_up.wait()
+        writer.close()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    hanging = listener.sockets[0].getsockname()[1]
+    path = f"{PODS}/p/portforward"
+    async with (
+        listener,
+        shouting() as port,
+        asyncio.timeout(LIMIT),
+        http.ws_connect(path, protocols=(SPDY,)) as socket,
+    ):
+        client = SpdyClient(socket)
+        await client.open(1, streamtype="error", port=str(hanging), requestid="0")
+        await client.open(3, streamtype="data", port=str(hanging), requestid="0")
+
+        async def upload() -> None:
+            for _ in range(400):
+                await client.data(3, b"x" * 100_000)
+            await client.open(5, streamtype="error", port=str(port), requestid="1")
+            await client.open(7, streamtype="data", port=str(port), requestid="1")
+            await client.data(7, b"hello")
+
+        async with asyncio.TaskGroup() as tasks:
+            uploading = tasks.create_task(upload())
+            # The pod does not read, so it does not come to its end.
+            await asyncio.wait({uploading}, timeout=0.5)
+            assert not uploading.done()
+            hang_up.set()
+            while (await client.frame())[::2] != (7, b"HELLO"):
+                pass
+
+
+async def test_data_without_an_error_stream_does_not_pile_up(http: aiohttp.ClientSession) -> None:
+    async with asyncio.timeout(LIMIT):
+        async with http.ws_connect(f"{PODS}/p/portforward", protocols=(SPDY,)) as socket:
+            client = SpdyClient(socket)
+            await client.open(3, streamtype="data", port="1", requestid="0")
+            await client.frame()
+            for _ in range(65):
+                await client.data(3, b"x")
+            closed = await socket.receive()
+    assert (closed.type, closed.data) == (aiohttp.WSMsgType.CLOSE, 1002)
+
+
 async def test_spdy_that_is_none_ends_the_connection(http: aiohttp.ClientSession) -> None:
     async with asyncio.timeout(LIMIT):
         async with http.ws_connect(f"{PODS}/p/portforward", protocols=(SPDY,)) as socket:
