@@ -31,6 +31,10 @@ SERVER_FIELDS = (
 """Members of `metadata` that only the server writes."""
 
 
+LONGEST_GRACE = 1 << 30
+"""Seconds, 34 years. There are no timestamps for much more."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     """What a deletion asks for. `grace_period` in seconds; None: what the pod itself says."""
@@ -141,9 +145,10 @@ def _grace_period(resource: Resource, obj: JsonObject, options: DeleteOptions) -
         return 0
     if (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0
-    if options.grace_period is not None:
-        return max(options.grace_period, 0)
-    return int(obj["spec"].get("terminationGracePeriodSeconds", 30))
+    asked = options.grace_period
+    if asked is None:
+        asked = int(obj["spec"].get("terminationGracePeriodSeconds", 30))
+    return min(max(asked, 0), LONGEST_GRACE)
 
 
 def _finalizers(obj: JsonObject, options: DeleteOptions) -> list[str]:

@@ -78,7 +78,10 @@ def _expression_text(expression: Mapping[str, Any]) -> str:
         "Exists": key,
         "DoesNotExist": f"!{key}",
     }
-    return texts[expression["operator"]]
+    operator = expression["operator"]
+    if operator not in texts:
+        raise statuses.bad_request(f'"{operator}" is not a valid label selector operator')
+    return texts[operator]
 
 
 def _label_requirement(found: re.Match[str], text: str) -> Requirement:

@@ -50,13 +50,17 @@ async def reconcile_on_changes(
             changed.clear()
             try:
                 await reconcile()
-                delay = _RETRY_INITIAL
-            except KubeflinkError as error:
-                # Such as a full disk; what was not done is still to be done.
-                log.warning("%s: %s", getattr(reconcile, "__qualname__", reconcile), error)
+            except Exception as error:
+                # Such as a full disk; what was not done is still to be done. Anything else is a
+                # bug, for which nobody should lose a cluster that runs.
+                known = isinstance(error, KubeflinkError)
+                name = getattr(reconcile, "__qualname__", reconcile)
+                log.warning("%s: %s", name, error, exc_info=None if known else error)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _RETRY_MAXIMUM)
                 changed.set()
+            else:
+                delay = _RETRY_INITIAL
 
 
 async def _notice(store: Store, resource: Resource, changed: asyncio.Event) -> None:

@@ -24,6 +24,10 @@ from support.manifests import (
 )
 
 JSON = {"Content-Type": "application/json"}
+NODES = "/api/v1/nodes"
+EVENTS = "/api/v1/namespaces/default/events"
+ENDPOINTS = "/api/v1/namespaces/default/endpoints"
+OPERATOR = {"key": "app", "operator": "Equals", "values": ["a"]}
 
 
 async def refusal(
@@ -103,6 +107,32 @@ async def test_fields_of_another_type(
 
     assert status["message"].startswith('Pod in version "v1" cannot be handled as a Pod: ')
     assert field in status["message"]
+
+
+READ_BY_OTHERS = [
+    (DEPLOYMENTS, deployment("a"), {"progressDeadlineSeconds": "10m"}),
+    (DEPLOYMENTS, deployment("a"), {"strategy": {"rollingUpdate": "25%"}}),
+    (DEPLOYMENTS, deployment("a"), {"selector": {"matchExpressions": [OPERATOR]}}),
+    (PODS, pod("a"), {"volumes": [{"name": "v", "configMap": {"name": ["cm"]}}]}),
+    (PODS, pod("a"), {"volumes": [{"name": "v", "hostPath": {"path": 1}}]}),
+    (SERVICES, service("a"), {"externalIPs": [1]}),
+    (NODES, {"metadata": {"name": "a"}, "status": {"addresses": [{}]}}, {}),
+    (EVENTS, {"metadata": {"name": "a"}, "lastTimestamp": "yesterday"}, {}),
+    (EVENTS, {"metadata": {"name": "a"}, "source": "me"}, {}),
+    (ENDPOINTS, {"metadata": {"name": "a"}, "subsets": [{"addresses": [{"ip": 1}]}]}, {}),
+]
+
+
+@pytest.mark.parametrize(("path", "draft", "spec"), READ_BY_OTHERS)
+async def test_fields_that_controllers_and_tables_read(
+    http: aiohttp.ClientSession, path: str, draft: dict[str, Any], spec: dict[str, Any]
+) -> None:
+    """A single one of another type would end a controller, or every list for `kubectl get`."""
+    draft = {**draft, "spec": {**draft.get("spec", {}), **spec}} if spec else draft
+
+    status = await refusal(http, "POST", path, 400, json=draft)
+
+    assert status["reason"] == "BadRequest"
 
 
 @pytest.mark.parametrize("metadata", [[], "x", {"labels": {"a": 1}}, {"annotations": []}])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from kubeflink import objects
 from kubeflink.apiserver.store import JournalState, ObjectStore
 from kubeflink.apiserver.watch import Change
@@ -47,7 +49,8 @@ async def test_a_controller_looks_at_the_start_and_after_each_change() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_look_that_failed_is_repeated() -> None:
+@pytest.mark.parametrize("failure", [LocalError("not yet"), ValueError("a bug")], ids=repr)
+async def test_a_look_that_failed_is_repeated(failure: Exception) -> None:
     looks = 0
     done = asyncio.Event()
 
@@ -55,7 +58,7 @@ async def test_a_look_that_failed_is_repeated() -> None:
         nonlocal looks
         looks += 1
         if looks < 3:
-            raise LocalError("not yet")
+            raise failure
         done.set()
 
     task = asyncio.create_task(
