@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest_asyncio
 from kubeflink import objects
 from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.errors import BadRequestError
+from kubeflink.local import kubelet, pods, starting
 from kubeflink.local.cluster import EmbeddedCluster
 from kubeflink.objects import JsonObject
 from support.embedded import (
@@ -200,6 +203,29 @@ async def test_a_container_is_restarted_with_back_off_and_its_last_log_is_kept(
     await pod_gone(cluster, "crashes")
 
 
+async def test_of_all_starts_of_a_container_the_last_two_are_on_disk(
+    cluster: EmbeddedCluster,
+) -> None:
+    script = "ls $TMPDIR; mktemp; exit 1"
+    pod = shell_pod("piles", script, restartPolicy="Always")
+
+    def crashed_often(pod: JsonObject) -> bool:
+        (status,) = pod["status"].get("containerStatuses") or [{}]
+        return status.get("restartCount", 0) >= 3 and "waiting" in status["state"]
+
+    await create(cluster, pod)
+    uid = objects.uid_of(await pod_when(cluster, "piles", "three restarts", crashed_often))
+    directory = cluster.state.pods / f"default_piles_{uid}" / "containers" / "main"
+    logs = sorted(int(path.stem) for path in directory.glob("*.log"))
+    (temporary,) = (await pod_log(cluster, "piles")).split()
+    await delete(cluster, "piles")
+    await pod_gone(cluster, "piles")
+
+    assert len(logs) == 2
+    assert logs[1] >= 3
+    assert temporary.startswith(str(directory / "tmp"))
+
+
 async def test_on_failure_restarts_only_failures(cluster: EmbeddedCluster) -> None:
     script = "test -e /share/once && exit 0; touch /share/once; exit 1"
     await create(
@@ -307,6 +333,12 @@ async def test_a_pod_waits_for_what_it_mounts(cluster: EmbeddedCluster) -> None:
             {"CreateContainerConfigError"},
             'secret "none" not found',
         ),
+        (
+            "null-byte",
+            {"env": [{"name": "X", "value": "a\0b"}]},
+            {"CreateContainerError"},
+            "null byte",
+        ),
     ],
 )
 async def test_a_container_that_cannot_start_says_why(
@@ -322,6 +354,52 @@ async def test_a_container_that_cannot_start_says_why(
     assert pod["status"]["phase"] == "Pending"
     await delete(cluster, name)
     await pod_gone(cluster, name)
+
+
+async def test_a_pod_whose_handling_failed_can_still_be_deleted(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(starting, "prepare_launch", fails)
+        await create(cluster, shell_pod("unlucky", "true"))
+
+        async def is_told() -> bool:
+            return "FailedSync" in await reasons(cluster, "unlucky")
+
+        await eventually(is_told, "FailedSync")
+    await delete(cluster, "unlucky")
+    await pod_gone(cluster, "unlucky")
+
+
+async def test_a_log_that_cannot_be_cut_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as on a disk that somebody fills again as fast as it is emptied."""
+    tried: asyncio.Queue[None] = asyncio.Queue()
+
+    def full(_: Path) -> None:
+        tried.put_nowait(None)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kubelet, "_LOG_INTERVAL", 0.05)
+    monkeypatch.setattr(pods, "trim", full)
+    async with embedded_cluster() as cluster, asyncio.timeout(60):
+        await create(cluster, shell_pod("prints", "exec sleep 3600"))
+        for _ in range(3):
+            await tried.get()
+
+
+async def test_pods_go_on_when_their_guardian_is_killed() -> None:
+    async with embedded_cluster() as cluster:
+        for name in ("before", "after"):
+            await create(cluster, shell_pod(name, "exec sleep 3600"))
+            await pod_when(cluster, name, "start", is_running)
+            assert cluster.node.guardian is not None
+            os.kill(cluster.node.guardian.pid, signal.SIGKILL)
+        for name in ("before", "after"):
+            await delete(cluster, name, grace=0)
+            await pod_gone(cluster, name)
 
 
 @pytest.mark.parametrize(

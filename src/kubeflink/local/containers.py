@@ -109,9 +109,13 @@ class Container:
     async def adopt(self) -> None:
         """Find the process that an earlier server started, in order to stop it."""
         record = self._record()
-        if record is not None and record.identity.is_alive():
-            self._started = record.time
-            self._process = self._adopted(record)
+        if record is None:
+            return
+        process = self._adopted(record)
+        if not record.identity.is_alive():
+            process.kill_rest()
+        else:
+            self._started, self._process = record.time, process
             self.view = self.view.runs(timestamp(record.time), _container_id(record.identity))
 
     # Starting.
@@ -240,8 +244,7 @@ class Container:
         return read_record(self.files.record)
 
     def _adopted(self, record: ProcessRecord) -> ContainerProcess:
-        exit_file = self.files.exit_code(record.start)
-        return ContainerProcess(record.identity, exit_file, is_child=False)
+        return record.process(self.files.directory)
 
     async def _wait_for(self, reason: str, message: str) -> None:
         self.view = self.view.waits(reason, message)

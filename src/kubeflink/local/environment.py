@@ -158,10 +158,21 @@ def _data(read: ObjectReader, resource: Resource, reference: JsonObject) -> dict
     data = found.get("data") or {}
     if resource is objects.SECRETS:
         return {
-            key: base64.b64decode(text).decode("utf-8", "surrogateescape")
-            for key, text in data.items()
+            key: content.decode("utf-8", "surrogateescape")
+            for key, content in decoded(data, f'secret "{name}"').items()
         }
     return dict(data)
+
+
+def decoded(data: Mapping[str, str] | None, owner: str) -> dict[str, bytes]:
+    """Values that are written in base64. Raises `ContainerConfigError` that names their owner."""
+    found = {}
+    for key, text in (data or {}).items():
+        try:
+            found[key] = base64.b64decode(text)
+        except ValueError as error:
+            raise ContainerConfigError(f"{key} of {owner} is no base64: {error}") from error
+    return found
 
 
 def _resource_field(container: JsonObject, reference: JsonObject) -> str:

@@ -63,7 +63,10 @@ class Kubelet:
         while True:
             await asyncio.sleep(_LOG_INTERVAL)
             for worker in list(self._workers.values()):
-                worker.trim_logs()
+                try:
+                    worker.trim_logs()
+                except OSError as error:  # such as a disk that is full again at once
+                    log.warning("logs of pod %s: %s", objects.name_of(worker.pod), error)
 
     async def stop_everything(self, grace_seconds: float) -> None:
         """End all processes; to be called after `run` was cancelled."""
@@ -96,13 +99,17 @@ class Kubelet:
             self._on_event(group, False, pod)
 
     async def _work(self, worker: PodWorker, uid: str) -> None:
-        try:
-            await worker.run()
-        except Exception:
-            # A fault in one pod's handling must not end the others; it is told in the server's log
-            # and the pod stays as it is until it is deleted.
-            log.exception("pod %s", objects.name_of(worker.pod))
-            await worker.tell("Warning", "FailedSync", "the kubelet failed; see the server's log")
+        for step in (worker.run, worker.end):
+            try:
+                await step()
+                break
+            except Exception:
+                # A fault in one pod's handling must not end the others; it is told in the server's
+                # log, and the pod stays as it is until it is deleted.
+                log.exception("pod %s", objects.name_of(worker.pod))
+                what = "the kubelet failed; see the server's log"
+                await worker.tell("Warning", "FailedSync", what)
+        else:
             return
         del self._workers[uid]
         if self._names.get(_key(worker.pod)) == uid:

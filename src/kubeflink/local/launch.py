@@ -87,6 +87,8 @@ def prepare_launch(node: Node, place: ContainerPlace) -> Launch:
     home = _flink_home(node, image) if script is not None else None
     context = VolumeContext(place.pod, place.pod_directory, node.state.claims, place.read)
     mounts = prepare_mounts(context, container, place.directory / "mounts")
+    # What an earlier start has left there would pile up; a container's own files end with it.
+    shutil.rmtree(place.directory / "tmp", ignore_errors=True)
     for name in ("tmp", "work", "home"):
         (place.directory / name).mkdir(parents=True, exist_ok=True)
     if script is not None and home is not None:

@@ -275,6 +275,11 @@ class PodWorker:
 
     # Ending.
 
+    async def end(self) -> None:
+        """End a pod whose `run` has failed, once it is deleted."""
+        await self._deleted.wait()
+        await self._end()
+
     async def _end(self) -> None:
         grace = self.pod["metadata"].get("deletionGracePeriodSeconds")
         grace_seconds = 0.0 if self._gone.is_set() or grace is None else float(grace)

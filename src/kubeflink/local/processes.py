@@ -204,6 +204,11 @@ async def _process_end(pid: int) -> None:
         os.close(descriptor)
 
 
+def exit_code_file(directory: Path, start: int) -> Path:
+    """Where the shim writes how this start (from 0) of the container in `directory` ended."""
+    return directory / f"{start}.exit"
+
+
 def read_exit_code(exit_file: Path) -> int:
     """The code that the shim left; `UNKNOWN_EXIT_CODE` when it was killed before it could."""
     try:
@@ -258,6 +263,9 @@ def spawn(
     except OSError as error:
         os.close(writer)
         raise LocalError(f"Cannot start {command[0]}: {error.strerror}") from error
+    except ValueError as error:  # no system takes a null byte, or a variable with such a name
+        os.close(writer)
+        raise LocalError(f"Cannot start {command[0]}: {error}") from error
     except BaseException:
         os.close(writer)
         raise
@@ -276,11 +284,20 @@ _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class Guardian:
-    """Kills all groups it was told of when the server is gone; see the module's text."""
+    """Kills all groups it was told of when the server is gone; see the module's text.
+
+    One that was killed itself is started anew, and told of all of them again.
+    """
 
     def __init__(self) -> None:
         self._pid = 0
         self._descriptor = -1
+        self._groups: set[int] = set()
+
+    @property
+    def pid(self) -> int:
+        """Its process; 0 before the start."""
+        return self._pid
 
     def start(self) -> None:
         """Start it; `stop` must follow."""
@@ -298,16 +315,27 @@ class Guardian:
 
     def watch(self, identity: ProcessIdentity) -> None:
         """This group goes with the server."""
-        os.write(self._descriptor, f"add {identity.pid}\n".encode())
+        self._groups.add(identity.pid)
+        self._tell("add", identity.pid)
 
     def forget(self, identity: ProcessIdentity) -> None:
         """This group has ended."""
-        os.write(self._descriptor, f"del {identity.pid}\n".encode())
+        self._groups.discard(identity.pid)
+        self._tell("del", identity.pid)
 
     def stop(self) -> None:
         """Its last act: kill what is still there."""
         os.close(self._descriptor)
         os.waitpid(self._pid, 0)
+
+    def _tell(self, change: str, group: int) -> None:
+        try:
+            os.write(self._descriptor, f"{change} {group}\n".encode())
+        except BrokenPipeError:
+            self.stop()
+            self.start()
+            for each in self._groups:
+                os.write(self._descriptor, f"add {each}\n".encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +348,11 @@ class ProcessRecord:
     identity: ProcessIdentity
     start: int
     time: float
+
+    def process(self, directory: Path) -> ContainerProcess:
+        """The process that an earlier server started; `directory` holds the record."""
+        exit_file = exit_code_file(directory, self.start)
+        return ContainerProcess(self.identity, exit_file, is_child=False)
 
     def write(self, path: Path) -> None:
         """Put it there in one step; `LocalError` when the disk is full."""
@@ -356,7 +389,8 @@ def read_record(path: Path) -> ProcessRecord | None:
 def kill_recorded(paths: Iterable[Path]) -> int:
     """Kill the processes in these records that still live; returns their number.
 
-    Raises LocalError for a damaged one, after the others.
+    What goes on without its shim, because that was killed itself, is killed as well. Raises
+    LocalError for a damaged record, after the others.
     """
     killed, failure = 0, None
     for path in paths:
@@ -365,9 +399,13 @@ def kill_recorded(paths: Iterable[Path]) -> int:
         except LocalError as error:
             failure = error
             continue
-        if record is not None and record.identity.is_alive():
+        if record is None:
+            continue
+        if record.identity.is_alive():
             record.identity.signal(signal.SIGKILL)
             killed += 1
+        else:
+            record.process(path.parent).kill_rest()
     if failure is not None:
         raise failure
     return killed

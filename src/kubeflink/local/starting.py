@@ -21,7 +21,7 @@ from kubeflink.local.environment import ContainerConfigError
 from kubeflink.local.events import Kind
 from kubeflink.local.launch import ContainerPlace, ImageError, Launch, prepare_launch
 from kubeflink.local.node import Node
-from kubeflink.local.processes import ContainerProcess, ProcessRecord, spawn
+from kubeflink.local.processes import ContainerProcess, ProcessRecord, exit_code_file, spawn
 from kubeflink.local.volumes import MountError
 from kubeflink.objects import JsonObject
 
@@ -58,12 +58,18 @@ class ContainerFiles:
 
     def exit_code(self, start: int) -> Path:
         """Where the shim writes how this start ended."""
-        return self.directory / f"{start}.exit"
+        return exit_code_file(self.directory, start)
 
     @property
     def record(self) -> Path:
         """The process of the last start."""
         return self.directory / "process.json"
+
+    def forget_before(self, start: int) -> None:
+        """Remove what earlier starts have left; nobody can ask for it any more."""
+        for path in (*self.directory.glob("*.log"), *self.directory.glob("*.exit")):
+            if path.stem.isdecimal() and int(path.stem) < start:
+                path.unlink(missing_ok=True)
 
 
 class ContainerStarter:
@@ -135,6 +141,8 @@ class ContainerStarter:
         await asyncio.sleep(delay / 2)
 
     async def _spawn(self, launch: Launch, number: int, keep: Keeper) -> ContainerProcess:
+        # The one before the last can still be read, as in Kubernetes (`logs --previous`).
+        self._files.forget_before(number - 1)
         gate = spawn(
             launch.command,
             environment=launch.environment,
@@ -150,7 +158,7 @@ class ContainerStarter:
                 self._node.guardian.watch(process.identity)
             keep(process, started)
             gate.open()
-        except (LocalError, BrokenPipeError) as error:
+        except (LocalError, OSError) as error:
             gate.close()
             await process.wait()
             raise LocalError(f"Cannot start {launch.command[0]}: {error}") from error

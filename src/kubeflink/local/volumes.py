@@ -15,7 +15,6 @@ What a volume needs may not exist yet (Flink creates the Deployment before its C
 
 from __future__ import annotations
 
-import base64
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from typing import Any
 
 from kubeflink import objects
 from kubeflink.errors import LocalError
-from kubeflink.local.environment import ObjectReader, field_value
+from kubeflink.local.environment import ObjectReader, decoded, field_value
 from kubeflink.local.state import disk_errors
 from kubeflink.objects import JsonObject, Resource
 
@@ -68,7 +67,7 @@ class VolumeContext:
 def prepare_mounts(context: VolumeContext, container: JsonObject, own: Path) -> Mounts:
     """Make all that the container mounts; files that are its alone go below `own`.
 
-    Raises `MountError`.
+    Raises `MountError`, and `ContainerConfigError` for a Secret that cannot be read.
     """
     volumes = {volume["name"]: volume for volume in context.pod["spec"].get("volumes") or ()}
     shutil.rmtree(own, ignore_errors=True)
@@ -176,7 +175,7 @@ def _file_source(context: VolumeContext, volume: JsonObject) -> dict[str, _File]
 def _config_map(context: VolumeContext, source: JsonObject, name: str) -> dict[str, _File]:
     config_map = _object(context, objects.CONFIG_MAPS, name, source)
     data = {key: text.encode() for key, text in (config_map.get("data") or {}).items()}
-    data |= _decoded(config_map.get("binaryData"))
+    data |= decoded(config_map.get("binaryData"), f'configmap "{name}"')
     return {
         path: _File(content, _mode(source, item), is_configuration=True)
         for path, content, item in _selected(data, source, f'configmap "{name}"')
@@ -184,10 +183,11 @@ def _config_map(context: VolumeContext, source: JsonObject, name: str) -> dict[s
 
 
 def _secret(context: VolumeContext, source: JsonObject, name: str) -> dict[str, _File]:
-    data = _decoded(_object(context, objects.SECRETS, name, source).get("data"))
+    owner = f'secret "{name}"'
+    data = decoded(_object(context, objects.SECRETS, name, source).get("data"), owner)
     return {
         path: _File(content, _SECRET_MODE, is_configuration=False)
-        for path, content, _ in _selected(data, source, f'secret "{name}"')
+        for path, content, _ in _selected(data, source, owner)
     }
 
 
@@ -208,10 +208,6 @@ def _object(
     if found is None and not source.get("optional"):
         raise MountError(f'{resource.kind.lower()} "{name}" not found')
     return found or {}
-
-
-def _decoded(data: Mapping[str, str] | None) -> dict[str, bytes]:
-    return {key: base64.b64decode(text) for key, text in (data or {}).items()}
 
 
 def _selected(

@@ -31,6 +31,7 @@ POD: JsonObject = {
 OBJECTS: dict[tuple[Resource, str], JsonObject] = {
     (objects.CONFIG_MAPS, "cm"): {"data": {"k": "v", "n": "1"}},
     (objects.SECRETS, "s"): {"data": {"password": base64.b64encode(b"p\xc3\xa4ss").decode()}},
+    (objects.SECRETS, "damaged"): {"data": {"k": "a"}},
 }
 
 
@@ -104,6 +105,7 @@ def test_values_come_from_all_sources() -> None:
         ({"configMapKeyRef": {"name": "none", "key": "k"}}, 'configmap "none" not found'),
         ({"configMapKeyRef": {"name": "cm", "key": "none"}}, "couldn't find key none"),
         ({"secretKeyRef": {"name": "none", "key": "k"}}, 'secret "none" not found'),
+        ({"secretKeyRef": {"name": "damaged", "key": "k"}}, 'k of secret "damaged" is no base64'),
         ({"exoticRef": {}}, "exoticRef"),
     ],
 )

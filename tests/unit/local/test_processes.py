@@ -12,7 +12,15 @@ from typing import TextIO
 
 import pytest
 
-from kubeflink.local.processes import ContainerProcess, ProcessIdentity, spawn, start_time
+from kubeflink.local.processes import (
+    ContainerProcess,
+    Guardian,
+    ProcessIdentity,
+    ProcessRecord,
+    kill_recorded,
+    spawn,
+    start_time,
+)
 
 SECONDS = 60.0
 
@@ -77,6 +85,33 @@ async def test_nor_one_that_was_killed_while_there_was_no_server(container: Cont
 
     ContainerProcess(container.shim, container.exit_file, is_child=False).kill_rest()
 
+    await container.command_ends()
+
+
+async def test_nor_does_it_outlive_its_cluster_without_a_server(container: Container) -> None:
+    """As `local down` ends what a killed server has left."""
+    record = container.exit_file.with_name("process.json")
+    ProcessRecord(container.shim, 0, 0.0).write(record)
+    container.kill_shim()
+    reap(container)
+
+    kill_recorded([record])
+
+    await container.command_ends()
+
+
+async def test_a_guardian_that_was_killed_is_started_anew(container: Container) -> None:
+    guardian = Guardian()
+    guardian.start()
+    guardian.watch(container.shim)
+    first = guardian.pid
+    os.kill(first, signal.SIGKILL)
+    await asyncio.to_thread(os.waitid, os.P_PID, first, os.WEXITED | os.WNOWAIT)
+
+    guardian.forget(ProcessIdentity(1 << 22, "another"))
+    guardian.stop()
+
+    assert guardian.pid != first
     await container.command_ends()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubeflink import objects
+from kubeflink.local.environment import ContainerConfigError
 from kubeflink.local.volumes import MountError, Mounts, VolumeContext, prepare_mounts
 from kubeflink.objects import JsonObject, Resource
 
@@ -18,6 +19,7 @@ OBJECTS: dict[tuple[Resource, str], JsonObject] = {
         "binaryData": {"c.bin": base64.b64encode(b"\xff").decode()},
     },
     (objects.SECRETS, "s"): {"data": {"key": base64.b64encode(b"secret").decode()}},
+    (objects.SECRETS, "damaged"): {"data": {"key": "a"}},
 }
 
 
@@ -125,6 +127,11 @@ def test_optional_sources_may_be_missing(tmp_path: Path) -> None:
 def test_what_cannot_be_mounted_is_named(tmp_path: Path, volume: JsonObject, named: str) -> None:
     with pytest.raises(MountError, match=named):
         one(tmp_path, volume)
+
+
+def test_a_secret_that_is_no_base64_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ContainerConfigError, match='key of secret "damaged" is no base64'):
+        one(tmp_path, {"secret": {"secretName": "damaged"}})
 
 
 def test_sub_path_stays_inside(tmp_path: Path) -> None:
