@@ -66,10 +66,21 @@ def variable(field: str, entry: JsonObject) -> Iterator[Cause]:
             " other than '='"
         )
         yield statuses.invalid_value(f"{field}.name", name, detail)
-    path = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+    source = entry.get("valueFrom") or {}
+    at = f"{field}.valueFrom"
+    for kind, key in _NEEDED_BY_VARIABLES:
+        yield from _needed(f"{at}.{kind}", source.get(kind), key)
+    path = (source.get("fieldRef") or {}).get("fieldPath")
     if path and path not in _FIELDS and not _KEYED_FIELD.fullmatch(path):
         detail = f"error converting fieldPath: field label not supported: {path}"
-        yield statuses.invalid_value(f"{field}.valueFrom.fieldRef.fieldPath", path, detail)
+        yield statuses.invalid_value(f"{at}.fieldRef.fieldPath", path, detail)
+
+
+def _needed(field: str, source: JsonObject | None, *keys: str) -> Iterator[Cause]:
+    """What a source that is there must say."""
+    for key in keys:
+        if source is not None and not source.get(key):
+            yield statuses.required(f"{field}.{key}")
 
 
 def placement(field: str, spec: JsonObject) -> Iterator[Cause]:
@@ -94,11 +105,53 @@ def _volume(field: str, volume: JsonObject) -> Iterator[Cause]:
     sources = [name for name in _VOLUME_ORDER if volume.get(name) is not None]
     for more in sources[1:]:
         yield statuses.forbidden_field(f"{field}.{more}", "may not specify more than 1 volume type")
-    for kind, name in (("configMap", "name"), ("secret", "secretName")):
-        if sources[:1] == [kind] and not volume[kind].get(name):
-            yield statuses.required(f"{field}.{kind}.{name}")
+    for kind, name in _NEEDED_BY_VOLUMES:
+        if sources[:1] == [kind]:
+            yield from _needed(f"{field}.{kind}", volume[kind], name)
+    for kind in ("configMap", "secret", "downwardAPI"):
+        if sources[:1] == [kind]:
+            yield from _items(f"{field}.{kind}", kind, volume[kind])
+    if sources[:1] == ["projected"]:
+        for index, source in enumerate(volume["projected"].get("sources") or ()):
+            yield from _projection(f"{field}.projected.sources[{index}]", source)
 
 
+def _projection(field: str, source: JsonObject) -> Iterator[Cause]:
+    for kind in ("configMap", "secret", "downwardAPI"):
+        if (files := source.get(kind)) is not None:
+            if kind != "downwardAPI":
+                yield from _needed(f"{field}.{kind}", files, "name")
+            yield from _items(f"{field}.{kind}", kind, files)
+
+
+def _items(field: str, kind: str, files: JsonObject) -> Iterator[Cause]:
+    """The files that a volume chooses of its source."""
+    for index, item in enumerate(files.get("items") or ()):
+        at = f"{field}.items[{index}]"
+        yield from _needed(at, item, *(("path",) if kind == "downwardAPI" else ("key", "path")))
+        yield from _needed(f"{at}.fieldRef", item.get("fieldRef"), "fieldPath")
+        yield from _mode(f"{at}.mode", item.get("mode"))
+    yield from _mode(f"{field}.defaultMode", files.get("defaultMode"))
+
+
+def _mode(field: str, mode: int | None) -> Iterator[Cause]:
+    if mode is not None and not 0 <= mode <= 0o777:
+        detail = "must be a number between 0 and 0777 (octal), both inclusive"
+        yield statuses.invalid_value(field, mode, detail)
+
+
+_NEEDED_BY_VARIABLES: Final = (
+    ("fieldRef", "fieldPath"),
+    ("resourceFieldRef", "resource"),
+    ("configMapKeyRef", "key"),
+    ("secretKeyRef", "key"),
+)
+_NEEDED_BY_VOLUMES: Final = (
+    ("configMap", "name"),
+    ("secret", "secretName"),
+    ("hostPath", "path"),
+    ("persistentVolumeClaim", "claimName"),
+)
 _VOLUME_ORDER: Final = (
     "emptyDir",
     "hostPath",

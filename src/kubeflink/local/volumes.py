@@ -232,7 +232,7 @@ def _mode(source: JsonObject, item: JsonObject) -> int:
 def _write_files(directory: Path, files: Mapping[str, _File]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, file in files.items():
-        if ".." in PurePosixPath(name).parts or name.startswith("/"):
+        if ".." in PurePosixPath(name).parts or name.startswith("/") or "\0" in name:
             raise MountError(f"the path {name!r} of a file must stay inside its volume")
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

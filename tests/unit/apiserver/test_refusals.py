@@ -109,6 +109,50 @@ async def test_fields_of_another_type(
     assert field in status["message"]
 
 
+INCOMPLETE: list[tuple[dict[str, Any], str]] = [
+    ({"configMap": {"name": "c", "items": [{"path": "p"}]}}, "configMap.items[0].key"),
+    ({"secret": {"secretName": "s", "items": [{"key": "k"}]}}, "secret.items[0].path"),
+    ({"secret": {"secretName": "s", "defaultMode": 0o7777}}, "secret.defaultMode"),
+    ({"downwardAPI": {"items": [{"fieldRef": {}}]}}, "downwardAPI.items[0].path"),
+    ({"hostPath": {}}, "hostPath.path"),
+    ({"persistentVolumeClaim": {}}, "persistentVolumeClaim.claimName"),
+    ({"projected": {"sources": [{"secret": {}}]}}, "projected.sources[0].secret.name"),
+]
+
+
+@pytest.mark.parametrize(("source", "field"), INCOMPLETE)
+async def test_volumes_that_say_too_little(
+    http: aiohttp.ClientSession, source: dict[str, Any], field: str
+) -> None:
+    draft = pod("p", volumes=[{"name": "v", **source}])
+
+    status = await refusal(http, "POST", PODS, 422, json=draft)
+
+    assert f"spec.volumes[0].{field}" in [each["field"] for each in status["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("source", "key"),
+    [
+        ("fieldRef", "fieldPath"),
+        ("resourceFieldRef", "resource"),
+        ("configMapKeyRef", "key"),
+        ("secretKeyRef", "key"),
+    ],
+)
+async def test_variables_that_say_too_little(
+    http: aiohttp.ClientSession, source: str, key: str
+) -> None:
+    draft = pod("p")
+    draft["spec"]["containers"][0]["env"] = [{"name": "A", "valueFrom": {source: {}}}]
+
+    status = await refusal(http, "POST", PODS, 422, json=draft)
+
+    (cause,) = status["details"]["causes"]
+    assert cause["field"] == f"spec.containers[0].env[0].valueFrom.{source}.{key}"
+    assert cause["reason"] == "FieldValueRequired"
+
+
 READ_BY_OTHERS = [
     (DEPLOYMENTS, deployment("a"), {"progressDeadlineSeconds": "10m"}),
     (DEPLOYMENTS, deployment("a"), {"strategy": {"rollingUpdate": "25%"}}),
