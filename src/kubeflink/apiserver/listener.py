@@ -1,13 +1,14 @@
 """The listening part of the server: it waits for nobody who does not say what he wants.
 
-aiohttp gives a new connection all the time it likes for its first request. Whoever opens
-connections and says nothing, or one letter a minute, would hold them all without ever having shown
-a token.
+aiohttp gives a new connection all the time it likes for its first request, and asyncio a minute for
+the TLS handshake before it. Whoever opens connections and says nothing, or one letter a minute,
+would hold them all without ever having shown a token.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import Any
 
 from aiohttp import web
@@ -45,3 +46,40 @@ class Listener(web.Server):
         waiting = self._silent.pop(handler, None)
         if waiting is not None:
             waiting.cancel()
+
+
+class Site(web.BaseSite):
+    """Where a `Listener` listens. Each TLS handshake may take `handshake` seconds, at both ends."""
+
+    def __init__(
+        self,
+        runner: web.ServerRunner,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None,
+        handshake: float,
+    ) -> None:
+        super().__init__(runner, ssl_context=tls)
+        self._host, self._port, self._handshake = host, port, handshake
+
+    @property
+    def name(self) -> str:
+        """The address, as aiohttp's sites have it."""
+        return f"{'https' if self._ssl_context else 'http'}://{self._host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen. `OSError` when the port is taken."""
+        await super().start()
+        server = self._runner.server
+        assert server is not None
+        handshake = self._handshake if self._ssl_context else None
+        self._server = await asyncio.get_running_loop().create_server(
+            server,
+            self._host,
+            self._port,
+            ssl=self._ssl_context,
+            ssl_handshake_timeout=handshake,
+            ssl_shutdown_timeout=handshake,
+            backlog=self._backlog,
+        )

@@ -29,7 +29,7 @@ from kubeflink.apiserver.bodies import json_response, read_object
 from kubeflink.apiserver.discovery import Discovery
 from kubeflink.apiserver.faults import Fault, FaultPlan
 from kubeflink.apiserver.handlers import ResourceHandlers
-from kubeflink.apiserver.listener import FIRST_REQUEST_SECONDS, Listener
+from kubeflink.apiserver.listener import FIRST_REQUEST_SECONDS, Listener, Site
 from kubeflink.apiserver.paths import Target
 from kubeflink.apiserver.pods import PodBackend, PodHandlers
 from kubeflink.apiserver.proxy import ProxyHandler, ServiceProxy
@@ -57,9 +57,10 @@ class ApiServer:
     is a server-side context, None for plain HTTP. `watch_duration` in seconds, lowest and highest.
     With `resources_only` there is nothing but resources: no discovery, no reviews, no health, and
     no answer at all without the token; and bodies are JSON, in one of the two forms of Flink.
-    `first_request`: seconds that a new connection has for asking something. `on_refused` is called
-    with the code, method and path of a request that was not let in (401), that the authorizer
-    refused (403), or, with `resources_only`, that names no resource (404).
+    `first_request`: seconds that a new connection has for asking something, and for a TLS handshake
+    before it. `on_refused` is called with the code, method and path of a request that was not let
+    in (401), that the authorizer refused (403), or, with `resources_only`, that names no resource
+    (404).
     """
 
     def __init__(
@@ -129,7 +130,9 @@ class ApiServer:
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=1.0)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, self._host, self._port, ssl_context=self._tls)
+        site = Site(
+            self._runner, self._host, self._port, tls=self._tls, handshake=self._first_request
+        )
         try:
             await site.start()
         except OSError as error:

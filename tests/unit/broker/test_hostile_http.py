@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -19,6 +21,7 @@ import pytest_asyncio
 from kubeflink.apiserver.server import ApiServer
 from kubeflink.apiserver.store import ObjectStore
 from kubeflink.broker.process import Broker
+from kubeflink.spec.certificates import issue
 from support.broker import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -184,6 +187,23 @@ async def test_connections_that_say_nothing_do_not_stay() -> None:
         silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(50)]
         for number, (_, writer) in enumerate(silent):
             writer.write(b"GET / HTTP/1.1\r\nX: "[:number])
+        for reader, writer in silent:
+            async with asyncio.timeout(20):
+                with suppress(ConnectionError):
+                    assert await reader.read() == b""
+            writer.close()
+
+
+async def test_nor_do_those_that_do_not_shake_hands(tmp_path: Path) -> None:
+    """TLS comes before the first request; a stranger needs no more for it than a connection."""
+    issued, pem = issue("server", "authority", ("127.0.0.1",)), tmp_path / "server.pem"
+    pem.write_bytes(issued.key + issued.certificate)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pem)
+    async with ApiServer(ObjectStore(), token=TOKEN, tls=tls, first_request=0.3) as server:
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
+        for number, (_, writer) in enumerate(silent):
+            writer.write(b"\x16\x03\x01\x02\x00\x01"[:number])
         for reader, writer in silent:
             async with asyncio.timeout(20):
                 with suppress(ConnectionError):
