@@ -129,6 +129,14 @@ async def test_a_directory_for_checkpoints_that_cannot_be_made(
         assert "execution.checkpointing.dir: name a directory" in advice
     await has_state(session, begun, "FAILED")
 
+    async def are_both_described() -> bool:
+        """Flink tells the state at once, and the cause some seconds later."""
+        told = (await kubeflink.succeed("describe", "demo")).out
+        ends = f"Job {begun} failed: Exceeded checkpoint tolerable failure threshold"
+        return ends in told and "failed: the directory for checkpoints cannot be made: " in told
+
+    await eventually(are_both_described, "the causes in the description")
+
 
 async def test_a_savepoint_of_a_job_that_has_just_begun(
     kubeflink: Shell, kubernetes: EmbeddedCluster, session: SessionCluster, tmp_path: Path

@@ -77,6 +77,11 @@ def lines(found: ClusterDescription) -> Iterator[str]:
     elif found.jobs:
         jobs = [[job.id, job.name, job.state] for job in found.jobs]
         yield from tables.table(("JOB ID", "NAME", "STATE"), jobs)
+        for failure in found.failures:
+            yield ""
+            yield f"Job {failure.job_id} failed: {failure.cause}"
+            if failure.hint:
+                yield f"  {failure.hint}"
     else:
         yield "No jobs."
 

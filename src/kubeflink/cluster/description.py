@@ -25,6 +25,7 @@ from kubeflink.cluster import (
 from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.observation import ClusterView
+from kubeflink.cluster.rest_view import JobFailure
 from kubeflink.errors import (
     ClusterNotFoundError,
     ForbiddenError,
@@ -95,7 +96,10 @@ class PodSummary:
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """A cluster with its pods, troubles and, where the REST API answers, its slots and jobs."""
+    """A cluster with its pods, troubles and, where the REST API answers, its slots and jobs.
+
+    `failures` says of the last jobs that failed why they did.
+    """
 
     summary: ClusterSummary
     address: Address | None
@@ -104,17 +108,20 @@ class ClusterDescription:
     overview: Overview | None = None
     jobs: tuple[JobSummary, ...] = field(default=())
     rest_error: str | None = None
+    failures: tuple[JobFailure, ...] = field(default=())
 
     def _repr_html_(self) -> str:
         from kubeflink.cluster import display
 
         pods = [(pod.name, pod.component, pod.phase, pod.restarts) for pod in self.pods]
         jobs = [(job.id, job.name, job.state) for job in self.jobs]
+        failures = [(each.job_id, each.cause, each.hint) for each in self.failures]
         troubles = [(trouble.sentence, trouble.hint) for trouble in self.troubles]
         return (
             self.summary._repr_html_()
             + display.listing(("pod", "component", "phase", "restarts"), pods)
             + display.listing(("job", "name", "state"), jobs)
+            + display.listing(("job", "why it failed", "what to do"), failures)
             + display.listing(("trouble", "what to do"), troubles)
         )
 
@@ -175,6 +182,7 @@ async def describe(
         flink.overview,
         flink.jobs,
         flink.error,
+        flink.failures,
     )
 
 

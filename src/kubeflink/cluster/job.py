@@ -25,7 +25,7 @@ from kubeflink.cluster.job_progress import (
     counted,
     tasks_by_state,
 )
-from kubeflink.cluster.log_diagnosis import known_cause
+from kubeflink.cluster.log_diagnosis import what_to_do
 from kubeflink.cluster.savepoints import SAVEPOINT_SECONDS, Savepoint
 from kubeflink.errors import (
     ClusterFailedError,
@@ -110,10 +110,7 @@ class JobOutcome:
         if self.troubles:
             last = self.troubles[-1]
             return last.sentence if last.hint is None else f"{last.sentence}\n{last.hint}"
-        if self.stack_trace is None:
-            return None
-        found = known_cause(self.stack_trace)
-        return found.hint if found else java_errors.advice(self.stack_trace)
+        return what_to_do(self.stack_trace) if self.stack_trace else None
 
 
 class Job:

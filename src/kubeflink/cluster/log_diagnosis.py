@@ -182,6 +182,12 @@ def known_cause(text: str, *, of_process: bool = False) -> LogFinding | None:
     return None
 
 
+def what_to_do(trace: str) -> str | None:
+    """What to do about the cause in the stack trace of a job; None if nobody knows."""
+    found = known_cause(trace)
+    return found.hint if found else java_errors.advice(trace)
+
+
 def _last_exception(text: str) -> LogFinding | None:
     lines = text.splitlines()
     for index in range(len(lines) - 1, -1, -1):

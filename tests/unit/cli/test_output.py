@@ -13,6 +13,7 @@ from kubeflink.cli.manifest import Request
 from kubeflink.cli.parameters import Property, Seconds
 from kubeflink.cluster.description import ClusterDescription, ClusterSummary, PodSummary
 from kubeflink.cluster.diagnosis import Diagnosis
+from kubeflink.cluster.rest_view import JobFailure
 from kubeflink.errors import UsageError
 from kubeflink.rest.models import JobSummary
 
@@ -81,6 +82,18 @@ def test_a_description_names_the_broker_and_its_trouble() -> None:
     (row,) = (line.split() for line in text.splitlines() if line.startswith("b "))
     assert row == ["b", "broker", "Pending", "0", "n1"]
     assert "\nTrouble: Broker pod b: its image cannot be pulled\n  Check it\n" in text
+
+
+def test_a_description_tells_why_jobs_failed() -> None:
+    summary = ClusterSummary("demo", "x", "session", "flink:2", None, 1, 1, 0)
+    failures = (JobFailure("1" * 32, "IOException: no space", "Make some"), JobFailure("2", "no"))
+    jobs = (JobSummary("1" * 32, "words", "FAILED"),)
+
+    found = ClusterDescription(summary, None, (), jobs=jobs, failures=failures)
+    text = "\n".join(describe.lines(found))
+
+    told = f"\n\nJob {'1' * 32} failed: IOException: no space\n  Make some\n\nJob 2 failed: no"
+    assert text.endswith(told)
 
 
 def test_the_rules_have_flinks_width() -> None:

@@ -33,6 +33,34 @@ async def test_all_that_it_tells(
     assert seen.error is None
 
 
+async def test_why_the_last_jobs_failed(
+    kubernetes: SmallKubernetes, demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    """The states of one that is forgotten meanwhile, and of one that runs, say nothing."""
+    states = ["FAILED", "FAILED", "RUNNING", "RESTARTING", "FAILED", "FAILED"]
+    jobs = [
+        {"jid": str(number) * 32, "state": state, "start-time": number}
+        for number, state in enumerate(states)
+    ]
+    trace = "java.lang.RuntimeException: outer\n\tat a.B.c(B.java:1)\nCaused by: a.b.C: OutOfMemory"
+    flink_rest.on("GET", "/overview", OVERVIEW)
+    flink_rest.on("GET", "/jobs/overview", Answer(200, {"jobs": jobs}))
+    flink_rest.on("GET", "/taskmanagers", Answer(200, {"taskmanagers": []}))
+    for number in (0, 1, 3):
+        cause = Answer(200, {"root-exception": f"{trace}Error: Metaspace {number}"})
+        flink_rest.on("GET", f"/jobs/{str(number) * 32}/exceptions", cause)
+    flink_rest.on("GET", f"/jobs/{'4' * 32}/exceptions", Answer(404, {"errors": ["Not found."]}))
+    flink_rest.on("GET", f"/jobs/{'5' * 32}/exceptions", Answer(200, {"root-exception": None}))
+
+    seen = await rest_view.look(kubernetes.client, "demo", "default")
+
+    (failure,) = seen.failures
+    assert failure.job_id == "3" * 32
+    assert failure.cause == "C: OutOfMemoryError: Metaspace 3"
+    assert "jvm-metaspace.size" in str(failure.hint)
+    assert seen.error is None
+
+
 @pytest.mark.usefixtures("soon")
 async def test_silence_is_not_waited_for(
     kubernetes: SmallKubernetes, demo: SessionCluster, flink_rest: ScriptedServer
