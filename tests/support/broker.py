@@ -197,14 +197,21 @@ def kubeconfig(server: ApiServer, directory: Path) -> Path:
 
 
 @asynccontextmanager
-async def running_broker(
-    cluster: RealCluster, directory: Path, *, timing: Timing = QUICK
-) -> AsyncIterator[Broker]:
-    """A broker for `demo`, listening without TLS."""
+async def one_attempt_client(cluster: RealCluster, directory: Path) -> AsyncIterator[KubeClient]:
+    """The client that a broker is given."""
     path = kubeconfig(cluster.server, directory)
     async with KubeClient.connect(
         kubeconfig=path, environ={}, limits=ONE_ATTEMPT, connections=AiohttpConnections
     ) as client:
+        yield client
+
+
+@asynccontextmanager
+async def running_broker(
+    cluster: RealCluster, directory: Path, *, timing: Timing = QUICK
+) -> AsyncIterator[Broker]:
+    """A broker for `demo`, listening without TLS."""
+    async with one_attempt_client(cluster, directory) as client:
         blueprint = await read_blueprint(client, "demo", "default")
         async with Broker(client, blueprint, Listening(TOKEN, None), timing=timing) as broker:
             await broker.ready()

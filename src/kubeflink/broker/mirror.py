@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -25,6 +25,7 @@ from kubeflink.apiserver.selectors import ALL, Selection
 from kubeflink.apiserver.store import ObjectList
 from kubeflink.apiserver.watch import Watch, WatchEvent
 from kubeflink.broker.history import History, version_of
+from kubeflink.broker.patience import patiently
 from kubeflink.errors import GoneError, KubernetesError
 from kubeflink.kube.client import KubeClient
 from kubeflink.kube.reflector import Outage, Reflector
@@ -75,6 +76,8 @@ class Mirror:
         self._reflector: Reflector | None = None
         self.history = History(resource)
         self.ready = asyncio.Event()
+        self.why_not_ready = f"{resource.plural} have not been listed yet"
+        """The sentence to tell as long as `ready` is not set."""
 
     @property
     def objects(self) -> Mapping[str, JsonObject]:
@@ -92,14 +95,11 @@ class Mirror:
 
     async def run(self) -> None:
         """Follow the API server until cancelled; what is final (no right to list) is raised."""
-        reflector = Reflector(
-            self._client,
-            self.resource,
-            self.namespace,
-            labels=self._labels,
-            transform=self._kept_once,
-        )
-        async with reflector:
+        async with AsyncExitStack() as stack:
+            # There is none to go on with before the first list: each attempt has its own.
+            reflector = await patiently(
+                lambda: stack.enter_async_context(self._new_reflector()), self._not_listed
+            )
             self._reflector = reflector
             first = sorted(reflector.store.values(), key=version_of)
             for obj in first:
@@ -111,6 +111,18 @@ class Mirror:
                     self.remove(change.object)
                 else:
                     self.enter(change.object)
+
+    def _new_reflector(self) -> Reflector:
+        return Reflector(
+            self._client,
+            self.resource,
+            self.namespace,
+            labels=self._labels,
+            transform=self._kept_once,
+        )
+
+    def _not_listed(self, why: str) -> None:
+        self.why_not_ready = f"{self.resource.plural} cannot be listed: {why}"
 
     def enter(self, obj: JsonObject) -> None:
         """An object is there, or has changed."""

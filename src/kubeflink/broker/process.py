@@ -3,6 +3,7 @@
     read the blueprint -> follow pods (and ConfigMaps) -> listen
 
 It listens at once; what it has not seen yet it answers with 503, which Flink's client asks again.
+An API server that is away is waited for, see `kubeflink.broker.patience`.
 When one of its parts fails for good, the whole broker ends with that error: whoever runs it starts
 it again, and nothing is lost, because nothing is kept here.
 """
@@ -199,7 +200,7 @@ class Broker:
             if mirror is None:
                 continue
             if not mirror.ready.is_set():
-                return f"{mirror.resource.plural} have not been listed yet"
+                return mirror.why_not_ready
             outage = mirror.outage
             if outage is not None and time.monotonic() - outage.since > OUTAGE_SECONDS:
                 return f"the API server is away: {outage.error.message}"

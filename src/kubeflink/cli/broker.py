@@ -6,6 +6,7 @@ Elsewhere it makes credentials of its own, and writes a kubeconfig for the JobMa
 
 from __future__ import annotations
 
+import functools
 import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +95,7 @@ async def _serve(
 ) -> None:
     from kubeflink.broker.blueprint import read_blueprint, read_files
     from kubeflink.broker.connections import AiohttpConnections
+    from kubeflink.broker.patience import awaited_blueprint
     from kubeflink.broker.process import ONE_ATTEMPT, Broker, listening_from
     from kubeflink.kube import KubeClient
 
@@ -107,7 +109,8 @@ async def _serve(
     for notice in client.access.notices:
         console.say(notice)
     async with client:
-        blueprint = await read_blueprint(
+        read = functools.partial(
+            read_blueprint,
             client,
             name,
             client.namespace,
@@ -116,8 +119,13 @@ async def _serve(
         )
         if credentials is not None:
             listening = listening_from(credentials, **where)
+            blueprint = await awaited_blueprint(
+                read, host=listening.host, metrics_port=listening.metrics_port
+            )
         else:
+            # Somebody sits in front of it, who should hear of a wrong address at once.
             assert write_kubeconfig is not None
+            blueprint = await read()
             listening = _made(name, client.namespace, write_kubeconfig, where)
         async with Broker(client, blueprint, listening) as broker:
             url = broker.server.url
