@@ -49,7 +49,7 @@ CERTIFICATE_FILE = "tls.crt"
 KEY_FILE = "tls.key"
 
 CONTAINER = "broker"
-_USER = 10001
+_PLACEMENT = ("nodeSelector", "tolerations", "priorityClassName", "schedulerName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,8 +370,8 @@ def _pod_spec(spec: JobManagerSpec, configuration: Configuration, account: str) 
     return {
         "serviceAccountName": account,
         "securityContext": {
+            # As whom is the image's choice, or that of a cluster which gives out the users' ids.
             "runAsNonRoot": True,
-            "runAsUser": _USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "terminationGracePeriodSeconds": 10,
@@ -380,9 +380,22 @@ def _pod_spec(spec: JobManagerSpec, configuration: Configuration, account: str) 
             if pull_secrets
             else {}
         ),
+        **_placement(spec.deployment["spec"]["template"]["spec"]),
         "containers": [container],
         "volumes": volumes,
     }
+
+
+def _placement(jobmanager: JsonObject) -> JsonObject:
+    """Where a JobManager may run and how urgently, its broker may too: neither works alone.
+
+    What a pod template says of the JobManager's distance to other pods is not for the broker: a
+    rule that keeps JobManagers apart would leave it without a node.
+    """
+    found = {key: jobmanager[key] for key in _PLACEMENT if jobmanager.get(key)}
+    if nodes := (jobmanager.get("affinity") or {}).get("nodeAffinity"):
+        found["affinity"] = {"nodeAffinity": nodes}
+    return found
 
 
 def _has_template(spec: JobManagerSpec) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 import yaml
@@ -189,6 +190,50 @@ def test_the_brokers_pod_is_locked_down() -> None:
     assert container["command"] == ["kubeflink"]
     assert container["args"][:4] == ["--flink-version", "2.3.0", "broker", "demo"]
     assert "type" not in objects.labels_of(broker)  # it is no Flink cluster
+
+
+def test_the_image_or_the_cluster_say_as_whom_it_runs() -> None:
+    """OpenShift gives each namespace ids of its own, and refuses a pod that wants another one."""
+    pod = of_kind(built(), "Deployment", "demo-broker")["spec"]["template"]["spec"]
+
+    assert "runAsUser" not in str(pod)
+
+
+ONLY_LINUX = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "os", "operator": "Exists"}]}]}
+APART = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"a": "b"}}}]
+TEMPLATE = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "spec": {
+        "priorityClassName": "high",
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": ONLY_LINUX},
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": APART},
+        },
+    },
+}
+
+
+def test_a_broker_may_run_where_its_jobmanager_may(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(yaml.safe_dump(TEMPLATE))
+    placed = {
+        "kubernetes.jobmanager.node-selector": "pool:flink",
+        "kubernetes.jobmanager.tolerations": "key:flink,operator:Exists,effect:NoSchedule",
+        "kubernetes.taskmanager.node-selector": "pool:gpu",
+        "kubernetes.pod-template-file.jobmanager": str(tmp_path / "template.yaml"),
+    }
+    pod = of_kind(built(ENABLED | placed), "Deployment", "demo-broker")["spec"]["template"]["spec"]
+
+    assert pod["nodeSelector"] == {"pool": "flink"}
+    assert pod["tolerations"] == [{"key": "flink", "operator": "Exists", "effect": "NoSchedule"}]
+    assert pod["priorityClassName"] == "high"
+    assert list(pod["affinity"]) == ["nodeAffinity"]  # kept apart, it might have no node
+
+
+def test_without_a_word_about_it_a_broker_may_run_anywhere() -> None:
+    pod = of_kind(built(), "Deployment", "demo-broker")["spec"]["template"]["spec"]
+
+    assert not {"nodeSelector", "tolerations", "affinity", "priorityClassName"} & set(pod)
 
 
 def test_a_broker_that_is_not_ready_can_be_asked_why() -> None:
