@@ -35,11 +35,11 @@ from kubeflink.local.processes import ProcessIdentity
 from kubeflink.local.settings import Settings, stored_settings
 from kubeflink.local.state import (
     StateDirectory,
+    all_directories,
     disk_errors,
     is_locked,
     named,
     read_json,
-    state_home,
     write_json,
 )
 
@@ -181,12 +181,7 @@ def _running_server(directory: StateDirectory) -> dict[str, Any] | None:
 
 def all_names(environ: Mapping[str, str] = os.environ) -> list[str]:
     """The names of all embedded clusters that have a directory, demos excepted."""
-    home = state_home(environ)
-    with disk_errors(home):
-        if not home.is_dir():
-            return []
-        directories = [StateDirectory(path) for path in sorted(home.iterdir()) if path.is_dir()]
-    return [each.name for each in directories if not each.is_ephemeral]
+    return [each.name for each in all_directories(environ) if not each.is_ephemeral]
 
 
 def kubeconfig(name: str = DEFAULT_NAME, *, environ: Mapping[str, str] = os.environ) -> Path:

@@ -193,13 +193,28 @@ def new_ephemeral(environ: Mapping[str, str] = os.environ) -> Iterator[StateDire
         shutil.rmtree(directory.root, ignore_errors=True)
 
 
+def all_directories(environ: Mapping[str, str] = os.environ) -> list[StateDirectory]:
+    """The directories of all embedded clusters of this user, demos among them, by name.
+
+    In a home that is shared, or was once used with `sudo`, there are others' as well; what cannot
+    be looked into is nothing of this user's.
+    """
+    home = state_home(environ)
+    with disk_errors(home):
+        if not home.is_dir():
+            return []
+        found = sorted(path for path in home.iterdir() if path.is_dir())
+    effective = os.access in os.supports_effective_ids
+    rights = os.R_OK | os.W_OK | os.X_OK
+    return [
+        StateDirectory(path) for path in found if os.access(path, rights, effective_ids=effective)
+    ]
+
+
 def ephemeral_leftovers(environ: Mapping[str, str] = os.environ) -> list[StateDirectory]:
     """The directories of demos whose server has gone without removing them."""
-    home = state_home(environ)
-    if not home.is_dir():
-        return []
-    found = (StateDirectory(path) for path in home.glob(EPHEMERAL_PREFIX + "*"))
-    return [each for each in found if each.is_ephemeral and not is_locked(each)]
+    demos = (each for each in all_directories(environ) if each.name.startswith(EPHEMERAL_PREFIX))
+    return [each for each in demos if each.is_ephemeral and not is_locked(each)]
 
 
 @contextmanager

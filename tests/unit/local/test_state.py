@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import stat
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kubeflink.errors import LocalError, UsageError
+from kubeflink.local.daemon import all_names
 from kubeflink.local.leftovers import collect_leftovers
 from kubeflink.local.state import (
     StateDirectory,
@@ -135,6 +140,38 @@ def test_what_a_killed_demo_left_is_collected_and_nothing_else(tmp_path: Path) -
         assert living.root.is_dir()
     assert not left.root.exists()
     assert named("mine", environ).root.is_dir()
+
+
+@pytest.fixture
+def shared_home() -> Iterator[Path]:
+    """A directory that everybody can reach; pytest's own are for this user alone."""
+    path = Path(tempfile.mkdtemp(prefix="kubeflink-"))
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path)
+
+
+def test_what_somebody_else_left_in_a_shared_home_is_not_looked_at(shared_home: Path) -> None:
+    """Else a demo that was killed under `sudo` would keep its user from every command."""
+    environ = {"XDG_STATE_HOME": str(shared_home)}
+    named("mine", environ).create()
+    for name in ("demo-theirs", "theirs"):
+        theirs = named(name, environ)
+        theirs.create()
+        theirs.ephemeral_marker.touch()
+        theirs.root.chmod(0)
+    nobody, us = 65534, os.geteuid()
+    if us == 0:  # whom no permissions stop
+        shared_home.joinpath("kubeflink").chmod(0o777)
+        os.chown(named("mine", environ).root, nobody, -1)
+        os.seteuid(nobody)
+    try:
+        assert collect_leftovers(environ) == 0
+        assert all_names(environ) == ["mine"]
+    finally:
+        os.seteuid(us)
+        for name in ("demo-theirs", "theirs"):
+            named(name, environ).root.chmod(0o700)
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
