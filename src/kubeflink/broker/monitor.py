@@ -102,7 +102,11 @@ class Monitor:
         return {
             "unhealthy": self._why_unhealthy(),
             "troubles": [
-                {"text": trouble.text, "seconds": round(time.time() - trouble.since)}
+                {
+                    "text": trouble.text,
+                    "seconds": round(time.time() - trouble.since),
+                    "lasting": trouble.until is None,
+                }
                 for trouble in self._report.troubles
             ],
             **{name: value for name, (_, value) in self._gauges().items()},

@@ -93,8 +93,23 @@ async def troubles(
         for name in (objects.name_of(pod) for pod in broker.pods if _is_running(pod)):
             text = f"Broker pod {name} runs and is not ready: {why}"
             unready[name] = Diagnosis("readiness", text, hint)
-    told = [str(each["text"]) for each in status.get("troubles") or ()]
-    return tuple(Diagnosis("broker", f"the broker says: {text}") for text in told), unready
+    return tuple(map(_told, status.get("troubles") or ())), unready
+
+
+async def hindrances(
+    client: KubeClient, cluster_id: str, namespace: str, broker: Observed
+) -> tuple[Diagnosis, ...]:
+    """Why workers that are asked for now do not come, as far as that is the broker's doing."""
+    absent = why_absent(cluster_id, broker)
+    if absent is not None:
+        return (absent,)
+    _, status = await _status(client, cluster_id, namespace)
+    # What befell a single request is over, and may have been somebody else's.
+    return tuple(_told(each) for each in status.get("troubles") or () if each.get("lasting"))
+
+
+def _told(trouble: JsonObject) -> Diagnosis:
+    return Diagnosis("broker", f"the broker says: {trouble['text']}")
 
 
 async def _status(

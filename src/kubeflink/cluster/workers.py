@@ -4,6 +4,9 @@ Flink replaces a TaskManager that is lost and says no more than that a connectio
 which has the reason, is deleted. So the pods are watched beside the job, and what was wrong with
 one is kept after it has gone.
 
+Where a broker makes the pods, it knows why there are none (a limit, a quota), and is asked now and
+then.
+
 A pod that waits for a node is the normal course for a moment (and for longer where an autoscaler
 adds one), so such troubles count only when they last. A pod that the JobManager deletes ends by a
 signal, which is no trouble.
@@ -13,12 +16,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
 from kubeflink import objects
-from kubeflink.cluster import diagnosis
+from kubeflink.cluster import brokers, diagnosis, observation
 from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.tasks import end
 from kubeflink.errors import KubernetesError
@@ -31,6 +35,11 @@ logger = logging.getLogger(__name__)
 
 PASSING_SECONDS: Final = 10.0
 """How long a trouble that may pass by itself has to last before it is told."""
+
+BROKER_SECONDS: Final = 10.0
+"""How long to wait before a broker is asked what is wrong, and before it is asked again."""
+
+_NUMBER = re.compile(r"\d+")
 
 
 class WorkerWatch:
@@ -49,6 +58,7 @@ class WorkerWatch:
         on_trouble: Callable[[Diagnosis], None] | None = None,
     ) -> None:
         self._client = client
+        self._cluster_id = cluster_id
         self._labels = names.taskmanager_labels(cluster_id)
         self._namespace = namespace
         self._on_trouble = on_trouble
@@ -81,6 +91,7 @@ class WorkerWatch:
         try:
             async with reflector, asyncio.TaskGroup() as group:
                 group.create_task(self._look_again(reflector), name="look again")
+                group.create_task(self._ask_broker(self._client), name="ask the broker")
                 async for change in reflector.changes():
                     self.look(change.object)
         except* KubernetesError as errors:
@@ -93,6 +104,24 @@ class WorkerWatch:
             for pod in list(reflector.store.values()):
                 self.look(pod)
 
+    async def _ask_broker(self, client: KubeClient) -> None:
+        """Tells what keeps the broker, if there is one, from making pods."""
+        while True:
+            await asyncio.sleep(BROKER_SECONDS)
+            try:
+                seen = await observation.observe_cluster(client, self._cluster_id, self._namespace)
+                if seen.broker is None:
+                    return
+                told = await brokers.hindrances(
+                    client, self._cluster_id, self._namespace, seen.broker
+                )
+            except KubernetesError as error:
+                logger.debug("the broker is not asked: %s", error.message)
+                continue
+            for trouble in told:
+                # Its numbers change while it stays the same trouble.
+                self._note(("broker", _NUMBER.sub("", trouble.sentence)), trouble)
+
     def look(self, pod: JsonObject) -> None:
         """Judges one state of one pod."""
         trouble = _trouble_of(pod)
@@ -102,6 +131,11 @@ class WorkerWatch:
         if key in self._found:
             return
         if trouble.patience is None and not self._has_lasted(key):
+            return
+        self._note(key, trouble)
+
+    def _note(self, key: tuple[str, str], trouble: Diagnosis) -> None:
+        if key in self._found:
             return
         self._found[key] = trouble
         if self._on_trouble is not None:

@@ -12,7 +12,7 @@ from kubeflink.cluster.diagnosis import Diagnosis
 from kubeflink.cluster.job_progress import JobProgress
 from kubeflink.cluster.session import SessionCluster
 from kubeflink.errors import JobFailedError
-from kubeflink.objects import PODS
+from kubeflink.objects import DEPLOYMENTS, PODS
 from support.kubernetes import SmallKubernetes
 from support.scripted_server import Answer, ScriptedServer
 
@@ -100,6 +100,73 @@ async def test_a_worker_that_is_released_is_no_trouble(kubernetes: SmallKubernet
 
     watch.look(pod)
 
+    assert watch.troubles == ()
+
+
+BROKER_RUNS = {
+    "phase": "Running",
+    "conditions": [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2030-01-01T00:00:00Z"}
+    ],
+    "containerStatuses": [{"name": "broker", "ready": True, "state": {"running": {}}}],
+}
+
+
+def says(*troubles: tuple[str, bool]) -> Answer:
+    told = [{"text": text, "seconds": 5, "lasting": lasting} for text, lasting in troubles]
+    return Answer(200, {"unhealthy": None, "troubles": told})
+
+
+async def test_a_broker_that_gives_no_worker_is_asked_why(
+    with_broker: SessionCluster,
+    kubernetes: SmallKubernetes,
+    broker_status: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once for each trouble, whatever its numbers; what befell one request is not told."""
+    monkeypatch.setattr(workers, "BROKER_SECONDS", 0.05)
+    await kubernetes.add_pod("demo-broker-1", BROKER_RUNS, component="broker", node="n1")
+    limit = "no TaskManager is added: {} of 2 cores are taken"
+    broker_status.on("GET", "/status", says((limit.format(2), True), ("refused: a Secret", False)))
+    told: asyncio.Queue[Diagnosis] = asyncio.Queue()
+
+    async with with_broker.watch_workers(told.put_nowait) as watch:
+        first = await asyncio.wait_for(told.get(), 60)
+        broker_status.on(
+            "GET", "/status", says((limit.format(1), True), ("pods cannot be created: quota", True))
+        )
+        second = await asyncio.wait_for(told.get(), 60)
+
+    assert first.sentence == "the broker says: no TaskManager is added: 2 of 2 cores are taken"
+    assert second.sentence == "the broker says: pods cannot be created: quota"
+    assert (watch.troubles, told.empty()) == ((first, second), True)
+
+
+async def test_a_broker_that_is_gone_is_why_no_worker_comes(
+    with_broker: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "BROKER_SECONDS", 0.05)
+    await kubernetes.remove(DEPLOYMENTS, "demo-broker")
+    told: asyncio.Queue[Diagnosis] = asyncio.Queue()
+
+    async with with_broker.watch_workers(told.put_nowait):
+        trouble = await asyncio.wait_for(told.get(), 60)
+
+    assert "demo-broker is gone" in trouble.sentence
+
+
+async def test_a_cluster_without_a_broker_is_asked_once(
+    demo: SessionCluster, kubernetes: SmallKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "BROKER_SECONDS", 0.0)
+
+    async with demo.watch_workers() as watch:
+        await kubernetes.until_asked("GET", "/deployments/demo")
+        asked = kubernetes.faults.count("GET", "/deployments/demo")
+        await kubernetes.client.get(DEPLOYMENTS, "demo")
+        await asyncio.sleep(0)
+
+    assert kubernetes.faults.count("GET", "/deployments/demo") == asked + 1
     assert watch.troubles == ()
 
 
