@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from kubeflink import objects
 from kubeflink.cluster.log_diagnosis import explain_log, explain_own_log
+from kubeflink.kube import next_step
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 
@@ -113,8 +114,14 @@ def diagnose(observed: Observed) -> Diagnosis | None:
 
 
 def explain_deployment(deployment: JsonObject) -> Diagnosis | None:
-    """Why a Deployment has no pods: quota, admission, service account."""
+    """Why a Deployment has no pods: none are wanted, quota, admission, service account."""
     name = objects.name_of(deployment)
+    if (deployment.get("spec") or {}).get("replicas") == 0:
+        where = objects.namespace_of(deployment)
+        scale = next_step.kubectl(f"scale deployment {name} --replicas=1", where)
+        return Diagnosis(
+            "scale", f"Deployment {name} is scaled to none", f"Scale it: {scale}", patience=5.0
+        )
     for condition in (deployment.get("status") or {}).get("conditions") or ():
         is_failure = (condition.get("type"), condition.get("status")) == ("ReplicaFailure", "True")
         if not is_failure:

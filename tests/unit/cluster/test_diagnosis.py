@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kubeflink.cluster import diagnosis
-from kubeflink.cluster.diagnosis import Course, Diagnosis
+from kubeflink.cluster.diagnosis import Course, Diagnosis, Observed
 from kubeflink.cluster.log_diagnosis import LogFinding, explain_log, explain_own_log
 
 Json = dict[str, Any]
@@ -204,6 +204,14 @@ def test_other_logs() -> None:
     assert explain_log("") is None
     assert explain_log("2026 INFO all is well\n") is None
     assert explain_log("2026 ERROR a.b.C [] - it broke\n") is not None
+
+
+def test_a_deployment_of_which_no_pod_is_wanted() -> None:
+    deployment = {"metadata": {"name": "demo", "namespace": "prod"}, "spec": {"replicas": 0}}
+    found = diagnosis.diagnose(Observed(deployment))
+    assert found is not None
+    assert found.sentence == "Deployment demo is scaled to none"
+    assert found.hint == "Scale it: kubectl scale deployment demo --replicas=1 -n prod"
 
 
 def test_what_a_request_has_failed_of_is_no_cause_of_the_process() -> None:
