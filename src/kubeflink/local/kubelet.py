@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import AsyncIterator, Sequence
 
 from kubeflink import objects
@@ -21,6 +20,7 @@ from kubeflink.local.processes import kill_recorded
 from kubeflink.local.readiness import Readiness
 from kubeflink.local.seats import Seats
 from kubeflink.local.sockets import listening_ports
+from kubeflink.local.state import remove_tree
 from kubeflink.objects import JsonObject
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class Kubelet:
             if directory.name.rpartition("_")[2] in living:
                 continue
             kill_recorded(directory.glob("containers/*/process.json"))
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_tree(directory)
 
     # What the API server and the Service proxy ask.
 

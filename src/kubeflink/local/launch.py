@@ -30,6 +30,7 @@ from kubeflink.local.environment import expand, resolve_environment
 from kubeflink.local.flink_image import IMAGE_ROOT, PLUGINS_VARIABLE, build_image, enable_plugins
 from kubeflink.local.node import Node
 from kubeflink.local.paths import PathMap
+from kubeflink.local.state import remove_tree
 from kubeflink.local.volumes import Mounts, VolumeContext, prepare_mounts
 from kubeflink.objects import JsonObject, Resource
 
@@ -88,7 +89,7 @@ def prepare_launch(node: Node, place: ContainerPlace) -> Launch:
     context = VolumeContext(place.pod, place.pod_directory, node.state.claims, place.read)
     mounts = prepare_mounts(context, container, place.directory / "mounts")
     # What an earlier start has left there would pile up; a container's own files end with it.
-    shutil.rmtree(place.directory / "tmp", ignore_errors=True)
+    remove_tree(place.directory / "tmp")
     for name in ("tmp", "work", "home"):
         (place.directory / name).mkdir(parents=True, exist_ok=True)
     if script is not None and home is not None:

@@ -10,7 +10,7 @@ the processes running for the next server.
 from __future__ import annotations
 
 import asyncio
-import shutil
+import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -33,8 +33,11 @@ from kubeflink.local.node import NODE_NAME, Node, why_it_does_not_fit
 from kubeflink.local.pod_status import ContainerView, pod_status, unschedulable, view_of_status
 from kubeflink.local.seats import Seats
 from kubeflink.local.starting import ContainerFiles
+from kubeflink.local.state import remove_tree
 from kubeflink.local.watching import until_written
 from kubeflink.objects import JsonObject
+
+log = logging.getLogger(__name__)
 
 ReadinessOf = Callable[[JsonObject, JsonObject], Awaitable[None]]
 """Given the pod and a container of it, returns when that container can serve."""
@@ -289,7 +292,8 @@ class PodWorker:
         await self.stop(grace_seconds)
         self._context.seats.stand_up(self.pod)
         await self._confirm_deletion()
-        await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+        if (obstacle := await asyncio.to_thread(remove_tree, self.directory)) is not None:
+            log.warning("files of pod %s are left: %s", objects.name_of(self.pod), obstacle)
 
     async def stop(self, grace_seconds: float) -> None:
         """End all processes; the grace period ends early when the pod is deleted by force."""

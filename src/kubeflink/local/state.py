@@ -190,7 +190,7 @@ def new_ephemeral(environ: Mapping[str, str] = os.environ) -> Iterator[StateDire
             directory.create()
             yield directory
     finally:
-        shutil.rmtree(directory.root, ignore_errors=True)
+        remove_tree(directory.root)
 
 
 def all_directories(environ: Mapping[str, str] = os.environ) -> list[StateDirectory]:
@@ -281,6 +281,27 @@ def disk_errors(path: Path, *, ignored: Collection[int] = ()) -> Iterator[None]:
             hint = "Set XDG_STATE_HOME to a directory that can be written"
             raise LocalError(f"Cannot write to {path}: {error.strerror}", hint=hint) from error
         raise
+
+
+def remove_tree(path: Path) -> OSError | None:
+    """Remove a directory with all that is in it; returns why something of it is still there.
+
+    Directories that a program has closed to its own user are opened first.
+    """
+    shutil.rmtree(path, ignore_errors=True)
+    if not os.path.lexists(path):
+        return None
+    try:
+        for folder, folders, _ in os.walk(path):
+            for each in (folder, *(os.path.join(folder, name) for name in folders)):
+                if not os.path.islink(each):
+                    os.chmod(each, 0o700)
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        return remove_tree(path)  # somebody else removes it as well
+    except OSError as error:
+        return error
+    return None
 
 
 def write_file(path: Path, text: str | bytes, *, mode: int = 0o644) -> None:

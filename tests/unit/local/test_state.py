@@ -8,13 +8,15 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from kubeflink.errors import LocalError, UsageError
+from kubeflink.local import leftovers
 from kubeflink.local.daemon import all_names
-from kubeflink.local.leftovers import collect_leftovers
+from kubeflink.local.leftovers import collect_leftovers, remove
 from kubeflink.local.state import (
     StateDirectory,
     ephemeral_leftovers,
@@ -151,6 +153,49 @@ def shared_home() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
+@contextmanager
+def without_privileges(*directories: Path) -> Iterator[None]:
+    """As a user whom permissions stop; the directories are made his own."""
+    nobody, us = 65534, os.geteuid()
+    if us == 0:
+        for directory in directories:
+            os.chown(directory, nobody, -1)
+        os.seteuid(nobody)
+    try:
+        yield
+    finally:
+        os.seteuid(us)
+
+
+def test_a_directory_that_its_program_has_closed_is_removed(shared_home: Path) -> None:
+    """Caches of tools are read-only as a rule, and their user could not remove them."""
+    with without_privileges(shared_home):
+        left = StateDirectory(shared_home / "left")
+        left.create()
+        for mode in (0o500, 0):
+            closed = left.pods / f"pod-{mode}"
+            closed.mkdir()
+            (closed / "file").touch()
+            closed.chmod(mode)
+        (left.pods / "link").symlink_to(shared_home)
+
+        remove(left)
+
+        assert list(shared_home.iterdir()) == []
+
+
+def test_what_cannot_be_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = StateDirectory(tmp_path / "left")
+    left.create()
+    monkeypatch.setattr(leftovers, "_REMOVAL_SECONDS", 0.0)
+    monkeypatch.setattr(leftovers, "remove_tree", lambda _: OSError(16, "Device or resource busy"))
+
+    with pytest.raises(LocalError, match="resource busy") as failure:
+        remove(left)
+
+    assert str(left.root) in (failure.value.hint or "")
+
+
 def test_what_somebody_else_left_in_a_shared_home_is_not_looked_at(shared_home: Path) -> None:
     """Else a demo that was killed under `sudo` would keep its user from every command."""
     environ = {"XDG_STATE_HOME": str(shared_home)}
@@ -160,18 +205,11 @@ def test_what_somebody_else_left_in_a_shared_home_is_not_looked_at(shared_home: 
         theirs.create()
         theirs.ephemeral_marker.touch()
         theirs.root.chmod(0)
-    nobody, us = 65534, os.geteuid()
-    if us == 0:  # whom no permissions stop
-        shared_home.joinpath("kubeflink").chmod(0o777)
-        os.chown(named("mine", environ).root, nobody, -1)
-        os.seteuid(nobody)
-    try:
+    with without_privileges(shared_home / "kubeflink", named("mine", environ).root):
         assert collect_leftovers(environ) == 0
         assert all_names(environ) == ["mine"]
-    finally:
-        os.seteuid(us)
-        for name in ("demo-theirs", "theirs"):
-            named(name, environ).root.chmod(0o700)
+    for name in ("demo-theirs", "theirs"):
+        named(name, environ).root.chmod(0o700)
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
