@@ -16,7 +16,7 @@ from kubeflink.config.nesting import nest
 from kubeflink.config.options.kinds import Reading
 from kubeflink.config.options.option import Option
 from kubeflink.config.secrets import is_secret
-from kubeflink.config.values import Value, text_of, text_of_keyword
+from kubeflink.config.values import Value, excerpt, text_of, text_of_keyword
 from kubeflink.config.versions import DEFAULT, FLINK_CONF_YAML, FlinkVersion
 from kubeflink.errors import ConfigurationError
 
@@ -116,7 +116,7 @@ class Configuration:
         try:
             return declaration.read(raw, self.reading)
         except ValueError as error:
-            shown = "" if is_secret(key) else f" {text_of(raw)!r}"
+            shown = "" if is_secret(key) else f" {excerpt(text_of(raw))}"
             raise ConfigurationError(
                 f"{key} cannot be{shown}: {error}", option=key, origin=self.origin(key)
             ) from error
@@ -232,8 +232,16 @@ def _held(value: object) -> Value:
 
 
 def _flat_line(key: str, text: str) -> str:
-    if "\n" in text or "\r" in text:
-        raise ConfigurationError(
-            f"the value of {key} has a line break, which flink-conf.yaml cannot hold", option=key
-        )
+    check_flat(key, text)
     return f"{key}: {text}\n"
+
+
+def check_flat(key: str, text: str, origin: str | None = None) -> None:
+    """Raise `ConfigurationError` for what a file of lines cannot hold."""
+    for what, found in ((f"the key {key!r}", key), (f"the value of {key}", text)):
+        if "\n" in found or "\r" in found:
+            raise ConfigurationError(
+                f"{what} has a line break, which {FLINK_CONF_YAML} cannot hold",
+                option=key,
+                origin=origin,
+            )

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kubeflink.config.configuration import PROGRAM, Configuration
+from kubeflink.config.configuration import PROGRAM, Configuration, check_flat
 from kubeflink.config.nesting import check_nesting
 from kubeflink.config.options.catalogue import declared, find, first_words, nearest, undeclared_keys
 from kubeflink.config.options.option import Option
 from kubeflink.config.renaming import rename_conflicting_keys
 from kubeflink.config.secrets import is_secret
+from kubeflink.config.values import text_of
 from kubeflink.config.versions import FLINK_CONF_YAML, version_of_image
 from kubeflink.errors import ConfigurationError
 
@@ -55,12 +56,7 @@ def _check_values(configuration: Configuration) -> None:
 def _check_flat(configuration: Configuration) -> None:
     """What `flink-conf.yaml` cannot hold: its reader knows neither quotes nor line breaks."""
     for key, entry in configuration.entries():
-        if isinstance(entry.value, str) and ("\n" in entry.value or "\r" in entry.value):
-            raise ConfigurationError(
-                f"the value of {key} has a line break, which {FLINK_CONF_YAML} cannot hold",
-                option=key,
-                origin=entry.origin,
-            )
+        check_flat(key, text_of(entry.value), entry.origin)
 
 
 # --- keys that do not exist ---

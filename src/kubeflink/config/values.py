@@ -36,6 +36,15 @@ def text_of(value: object) -> str:
     return str(value)
 
 
+_EXCERPT = 100
+"""Characters of a value that a message shows."""
+
+
+def excerpt(text: str) -> str:
+    """A text in quotes as a message shows it: on one line, and without the rest of a long one."""
+    return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}...")
+
+
 def text_of_keyword(value: object) -> str:
     """The text in Flink's notation of what a Python caller gave for an option.
 

@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kubeflink.config.yaml_flow import flow_text
+from kubeflink.config.yaml_nesting import Nesting
 from kubeflink.config.yaml_schema import Scalar, resolve_core, resolve_go
 from kubeflink.config.yaml_writer import dump_flink, dump_kubernetes
 from kubeflink.errors import ConfigurationError
@@ -115,10 +116,6 @@ def _load(
 
 
 _TAGS = "tag:yaml.org,2002:"
-# Reached lists and mappings count each time that an alias leads to them, as they would be copied.
-_MOST_ALIASES = 1000
-_MOST_LEVELS = 100
-"""Lists and mappings within each other: more than anybody writes, and less than Python's stack."""
 _MOST_BITS = 4096
 """Of a whole number: Python writes none as decimal digits that has more than some 14000."""
 _PLAIN = "plain"
@@ -149,9 +146,7 @@ class _Builder:
         self.lines: dict[Path, int] = {}
         self._resolve = resolve
         self._kubernetes = kubernetes
-        self._open: set[int] = set()
-        self._seen: set[int] = set()
-        self._aliases = 0
+        self._nesting = Nesting()
 
     def value(self, node: Node, path: Path) -> Any:
         self.lines[path] = node.start_mark.line + 1
@@ -165,22 +160,12 @@ class _Builder:
     @contextmanager
     def _inside(self, node: Node) -> Iterator[None]:
         """While open, the node is one of those around what is read."""
-        self._count_aliases(node)
-        if len(self._open) >= _MOST_LEVELS:
-            raise self._error("it is nested too deeply", node)
-        self._open.add(id(node))
+        try:
+            self._nesting.enter(node)
+        except ValueError as error:
+            raise self._error(str(error), node) from error
         yield
-        self._open.discard(id(node))
-
-    def _count_aliases(self, node: Node) -> None:
-        """Refuse what would never end, or be larger than it looks by orders of magnitude."""
-        if id(node) in self._open:
-            raise self._error("an alias leads to something that contains itself", node)
-        if id(node) in self._seen:
-            self._aliases += 1
-            if self._aliases > _MOST_ALIASES:
-                raise self._error("there are too many aliases of lists and mappings", node)
-        self._seen.add(id(node))
+        self._nesting.leave(node)
 
     def _mapping(self, node: Node, path: Path) -> dict[Any, Any]:
         result: dict[Any, Any] = {}

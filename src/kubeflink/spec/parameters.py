@@ -7,6 +7,7 @@ parameter are made here as well, so before anything is sent.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from kubeflink.config.options import (
     taskmanager,
 )
 from kubeflink.config.options.option import Option
+from kubeflink.config.values import excerpt
 from kubeflink.config.versions import FlinkVersion
 from kubeflink.errors import ConfigurationError
 from kubeflink.spec import names
@@ -52,10 +54,10 @@ def is_kubernetes_high_availability(configuration: Configuration) -> bool:
 def fixed_port(configuration: Configuration, option: Option[str]) -> int:
     """A port option that takes a range elsewhere, but has to be one number here."""
     text = configuration.get(option)
-    if text.isascii() and text.isdigit() and int(text) <= 65535:
+    if re.fullmatch("[0-9]{1,9}", text) and int(text) <= 65535:
         return int(text)
     raise ConfigurationError(
-        f"{option.key} must be one port on Kubernetes, not {text!r}",
+        f"{option.key} must be one port on Kubernetes, not {excerpt(text)}",
         option=option.key,
         origin=configuration.origin(option.key),
     )

@@ -68,17 +68,26 @@ def _in_the_container(value: str | None, lasting: list[PurePosixPath]) -> str | 
     """The directory, if it is one of the container's own file system."""
     if not value:
         return None
-    parts = urlsplit(value)
-    if parts.scheme not in ("", "file"):
+    scheme, path = _split(value)
+    if scheme not in ("", "file"):
         return None
-    path = PurePosixPath(parts.path or "/")
     return None if any(path.is_relative_to(mount) for mount in lasting) else value
+
+
+def _split(value: str) -> tuple[str, PurePosixPath]:
+    """Scheme and path. A value that is no URL is told of by Flink, whose options they are."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return value.partition(":")[0], PurePosixPath("/")
+    return parts.scheme, PurePosixPath(parts.path or "/")
 
 
 def _lasting_mounts(pod: FlinkPod) -> Iterator[PurePosixPath]:
     """Where the main container has volumes that are not made for the pod alone."""
     volumes: list[JsonObject] = pod.spec.get("volumes") or []
-    passing = {each["name"] for each in volumes if any(kind in each for kind in _PASSING)}
+    passing = {each.get("name") for each in volumes if any(kind in each for kind in _PASSING)}
     for mount in pod.main_container.get("volumeMounts") or ():
-        if mount["name"] not in passing:
-            yield PurePosixPath(mount["mountPath"])
+        path = mount.get("mountPath")  # without one it is refused, and that has been told
+        if path and mount.get("name") not in passing:
+            yield PurePosixPath(path)

@@ -16,25 +16,29 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import yaml
 
 from kubeflink.config import FlinkVersion, Notice
-from kubeflink.config.values import text_of
+from kubeflink.config.values import excerpt, text_of
 from kubeflink.config.versions import DEFAULT
+from kubeflink.config.yaml_nesting import Nesting
 from kubeflink.errors import TemplateError
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
 from kubeflink.spec.pod_template import PodTemplate
 from kubeflink.spec.schema import POD, FieldType, Schema, nearest, pod_schema
-from kubeflink.spec.template_scalars import Scalar, file_mode, resolve_scalar
+from kubeflink.spec.template_scalars import MOST_DIGITS, Scalar, file_mode, resolve_scalar
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _INT = re.compile(r"[-+]?[0-9]+")
 _MERGE_KEY = "<<"
+_SHOWN = 100
+"""Characters of a path that are shown in an error."""
 
 
 def read_pod_template(text: str, source: str, version: FlinkVersion = DEFAULT) -> PodTemplate:
@@ -68,8 +72,12 @@ def _root(text: str, source: str) -> yaml.MappingNode:
         mark = error.problem_mark or error.context_mark
         where = f"{source} line {mark.line + 1}" if mark else source
         raise TemplateError(f"pod template {where} is no YAML: {error.problem}") from error
+    except RecursionError as error:
+        raise TemplateError(f"pod template {source} is nested too deeply") from error
     except yaml.YAMLError as error:
-        raise TemplateError(f"pod template {source} is no YAML: {error}") from error
+        raise TemplateError(
+            f"pod template {source} is no YAML: it has characters that YAML forbids"
+        ) from error
     if not nodes:
         raise TemplateError(f"pod template {source} is empty", hint="It must describe a Pod.")
     if len(nodes) > 1:
@@ -90,6 +98,7 @@ class _Reader:
     schema: Schema
     version: FlinkVersion
     notices: list[str] = field(default_factory=list)
+    _nesting: Nesting = field(default_factory=Nesting)
 
     def pod(self, root: yaml.MappingNode) -> JsonObject:
         pod: JsonObject = self._object(root, POD, "")
@@ -119,6 +128,10 @@ class _Reader:
 
     def _entries(self, node: yaml.MappingNode, path: str) -> Iterator[tuple[str, yaml.Node]]:
         """The entries of a mapping, merge keys expanded; its own entries win over merged ones."""
+        with self._inside(node, path):
+            yield from self._expanded(node, path).items()
+
+    def _expanded(self, node: yaml.MappingNode, path: str) -> dict[str, yaml.Node]:
         own: dict[str, yaml.Node] = {}
         merged: dict[str, yaml.Node] = {}
         for key_node, value_node in node.value:
@@ -133,7 +146,17 @@ class _Reader:
                 raise self._error(key_node, f"{path}.{key}".lstrip("."), "is there twice")
             else:
                 own[key] = value_node
-        yield from ({**merged, **own}).items()
+        return {**merged, **own}
+
+    @contextmanager
+    def _inside(self, node: yaml.Node, path: str) -> Iterator[None]:
+        """While open, the node is one of those around what is read."""
+        try:
+            self._nesting.enter(node)
+        except ValueError as error:
+            raise self._error(node, path[:_SHOWN], f"cannot be read: {error}") from error
+        yield
+        self._nesting.leave(node)
 
     def _check_merge_key(self, node: yaml.Node, path: str) -> None:
         """The YAML of newer versions has no merge keys, and a TaskManager's template is theirs."""
@@ -151,7 +174,7 @@ class _Reader:
 
     def _value(self, node: yaml.Node, field_type: FieldType, path: str) -> Any:
         """The value of a field; None for one that Flink does not send: null or an empty list."""
-        if self._is_null(node):
+        if self._is_null(node, path):
             return None
         if field_type.is_list:
             return self._list(node, field_type.of_items, path) or None
@@ -168,7 +191,14 @@ class _Reader:
     def _list(self, node: yaml.Node, item_type: FieldType, path: str) -> list[Any]:
         if not isinstance(node, yaml.SequenceNode):
             raise self._error(node, path, "must be a list")
-        return [self._value(n, item_type, f"{path}[{i}]") for i, n in enumerate(node.value)]
+        with self._inside(node, path):
+            return [self._item(n, item_type, f"{path}[{i}]") for i, n in enumerate(node.value)]
+
+    def _item(self, node: yaml.Node, item_type: FieldType, path: str) -> Any:
+        value = self._value(node, item_type, path)
+        if value is None and self.schema.fields(item_type.name) is not None:
+            raise self._error(node, path, "is empty: there is nothing behind the hyphen")
+        return value
 
     def _map(self, node: yaml.Node, item_type: FieldType, path: str) -> JsonObject:
         if not isinstance(node, yaml.MappingNode):
@@ -181,15 +211,24 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return {key: self._untyped(n, f"{path}.{key}") for key, n in self._entries(node, path)}
         if isinstance(node, yaml.SequenceNode):
-            return [self._untyped(item, path) for item in node.value]
-        return self._resolved(node) if isinstance(node, yaml.ScalarNode) else None
+            with self._inside(node, path):
+                return [self._untyped(item, path) for item in node.value]
+        return self._resolved(node, path) if isinstance(node, yaml.ScalarNode) else None
 
     def _scalar(self, node: yaml.Node, wanted: str, path: str) -> Scalar:
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, path, f"must be {_SCALARS[wanted]}")
+        value = self._wanted(node, wanted, path)
+        # Python's numbers have no end, and neither JSON nor Kubernetes takes such.
+        if value is not None and not (type(value) is int and value.bit_length() > 63):
+            return value
+        raise self._error(node, path, f"must be {_SCALARS[wanted]}, not {excerpt(node.value)}")
+
+    def _wanted(self, node: yaml.ScalarNode, wanted: str, path: str) -> Scalar:
+        """The value as one of the wanted type; None if it is none."""
         if wanted == "int" and (mode := file_mode(path.rpartition(".")[2], node.value)) is not None:
             return mode
-        value = self._resolved(node)
+        value = self._resolved(node, path)
         match wanted:
             case "str":
                 return self._text(node, value, path)
@@ -198,14 +237,14 @@ class _Reader:
             case "int" if type(value) is int:
                 return value
             case "int" if isinstance(value, str) and _INT.fullmatch(value):
-                return int(value)
+                return int(value) if len(value) <= MOST_DIGITS else None
             case "bool" if isinstance(value, bool):
                 return value
             case "bool" if isinstance(value, str) and value.lower() in ("true", "false"):
                 return value.lower() == "true"
             case "float" if type(value) in (int, float):
                 return value
-        raise self._error(node, path, f"must be {_SCALARS[wanted]}, not {node.value!r}")
+        return None
 
     def _text(self, node: yaml.ScalarNode, value: Scalar, path: str) -> str:
         text = text_of(value)
@@ -215,11 +254,15 @@ class _Reader:
             self.notices.append(f"{where}: {problem}")
         return text
 
-    def _resolved(self, node: yaml.ScalarNode) -> Scalar:
-        return resolve_scalar(node, yaml_11=self.version.reads_yaml_11_templates)
+    def _resolved(self, node: yaml.ScalarNode, path: str) -> Scalar:
+        try:
+            return resolve_scalar(node, yaml_11=self.version.reads_yaml_11_templates)
+        except (ValueError, yaml.YAMLError) as error:
+            problem = f"has a value that Flink {self.version} cannot read; quote it"
+            raise self._error(node, path, problem) from error
 
-    def _is_null(self, node: yaml.Node) -> bool:
-        return isinstance(node, yaml.ScalarNode) and self._resolved(node) is None
+    def _is_null(self, node: yaml.Node, path: str) -> bool:
+        return isinstance(node, yaml.ScalarNode) and self._resolved(node, path) is None
 
     def _unknown_field(self, node: yaml.Node, type_name: str, path: str, name: str) -> None:
         where = f"pod template {self.source} line {node.start_mark.line + 1}"

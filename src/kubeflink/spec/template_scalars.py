@@ -23,6 +23,8 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+MOST_DIGITS = 1000
+"""Of a whole number: no field takes so large a one, and as text it is the same."""
 _KEYWORDS: dict[str, Scalar] = {"true": True, "false": False, "null": None, "": None}
 
 _FLOAT_11 = re.compile(r"[-+]?[0-9][0-9_]*(?:\.[0-9_]*)?[eE][-+]?[0-9]+")
@@ -32,7 +34,10 @@ _OCTAL = re.compile(r"0o?([0-7]+)")
 
 
 def resolve_scalar(node: yaml.ScalarNode, *, yaml_11: bool) -> Scalar:
-    """The value of a scalar; a quoted one is text."""
+    """The value of a scalar; a quoted one is text.
+
+    Raises ValueError or YAMLError for what looks like a number or date to YAML 1.1, and is none.
+    """
     text: str = node.value
     if node.style:
         return text
@@ -41,7 +46,7 @@ def resolve_scalar(node: yaml.ScalarNode, *, yaml_11: bool) -> Scalar:
     if text in _KEYWORDS:
         return _KEYWORDS[text]
     if _INTEGER.fullmatch(text):
-        return int(text)
+        return int(text) if len(text) <= MOST_DIGITS else text
     return float(text) if _FLOAT.fullmatch(text) else text
 
 
@@ -49,6 +54,8 @@ def _resolve_yaml_11(node: yaml.ScalarNode) -> Scalar:
     text: str = node.value
     if _FLOAT_11.fullmatch(text):
         return float(text.replace("_", ""))
+    if len(text) > MOST_DIGITS:
+        return text
     value = yaml.constructor.SafeConstructor().construct_object(node)
     if isinstance(value, date):
         moment = value if isinstance(value, datetime) else datetime.combine(value, time())
@@ -59,4 +66,4 @@ def _resolve_yaml_11(node: yaml.ScalarNode) -> Scalar:
 def file_mode(field: str, text: str) -> int | None:
     """The number of a field that is a file mode and is written as an octal one, else None."""
     match = _OCTAL.fullmatch(text) if field in _MODE_FIELDS else None
-    return int(match[1], 8) if match else None
+    return int(match[1], 8) if match and len(text) <= MOST_DIGITS else None

@@ -113,6 +113,15 @@ def test_a_bad_value_names_option_value_and_origin() -> None:
     assert "NodePort" in str(caught.value)
 
 
+def test_of_a_long_value_the_beginning_is_shown() -> None:
+    wrong = of({"taskmanager.numberOfTaskSlots": "9" * 5000})
+
+    with pytest.raises(ConfigurationError, match="'99999") as caught:
+        wrong.get(taskmanager.NUMBER_OF_TASK_SLOTS)
+
+    assert len(str(caught.value)) < 300
+
+
 def test_a_bad_value_of_a_secret_is_not_shown() -> None:
     key = "security.ssl.internal.handshake-timeout"
     secret = of({"my.password.retries": "hunter2", key: "hunter2"})
@@ -174,9 +183,12 @@ def test_the_flat_file_has_one_line_per_key() -> None:
     )
 
 
-def test_a_line_break_does_not_fit_into_the_flat_file() -> None:
-    with pytest.raises(ConfigurationError, match="line break"):
-        of({"a": "x\nb: y"}, "1.18").nested_or_flat_text()
+@pytest.mark.parametrize(("key", "value"), [("a", "x\nb: y"), ("a: x\nb", "y"), ("a\rb", "y")])
+def test_a_line_break_does_not_fit_into_the_flat_file(key: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match="line break") as caught:
+        of({key: value}, "1.18").nested_or_flat_text()
+
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_keys_of_which_one_is_the_start_of_another_are_refused_when_written() -> None:

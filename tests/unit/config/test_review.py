@@ -220,6 +220,8 @@ def test_documented_special_values_work(pair: str) -> None:
     [
         ("kubernetes.jobmanager.cpu.amount=-1", "at least 0"),
         ("kubernetes.jobmanager.cpu.amount=NaN", "at least 0"),
+        ("kubernetes.jobmanager.cpu.amount=1e400", "must not be infinite"),
+        ("kubernetes.jobmanager.memory.limit-factor=Infinity", "must not be infinite"),
         ("kubernetes.taskmanager.memory.limit-factor=0.5", "at least 1"),
         ("kubernetes.jobmanager.replicas=0", "at least 1"),
         ("kubernetes.jobmanager.replicas=-2", "at least 1"),
@@ -272,6 +274,14 @@ def test_maps_by_hand(version: str, text: str, labels: dict[str, str]) -> None:
 def test_a_map_that_cannot_be_read_names_the_piece(version: str, text: str, piece: str) -> None:
     with pytest.raises(ConfigurationError, match=piece):
         given(f"kubernetes.jobmanager.annotations={text}", version=version)
+
+
+def test_an_empty_map_is_yaml_in_2_3() -> None:
+    configuration = given("kubernetes.jobmanager.annotations={}", version="2.3")
+
+    assert configuration.get(kubernetes.JOBMANAGER_ANNOTATIONS) == {}
+    with pytest.raises(ConfigurationError, match="is no pair"):
+        given("kubernetes.jobmanager.annotations={}", version="1.18")
 
 
 def test_json_is_yaml_in_2_3() -> None:
@@ -334,3 +344,5 @@ def test_the_old_file_cannot_hold_everything() -> None:
     assert notices("a=x#y", version="1.19") == ""
     with pytest.raises(ConfigurationError, match="line break"):
         given("a=x\ny", version="1.18")
+    with pytest.raises(ConfigurationError, match=r"the key 'a\\nb' has a line break"):
+        given("a\nb=x", version="1.18")

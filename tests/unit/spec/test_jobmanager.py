@@ -50,6 +50,7 @@ def deployed_with_template(
         ({"kubernetes.rest-service.exposed.type": "Bogus"}, "exposed.type"),
         ({"rest.bind-port": "8080-8090"}, "must be one port"),
         ({"blob.server.port": "1-2"}, "must be one port"),
+        ({"blob.server.port": "9" * 5000}, "must be one port"),
         ({"jobmanager.rpc.port": 0}, "must be a fixed port"),
         ({"kubernetes.container.image.ref": " "}, "is blank"),
         ({"kubernetes.persistent-volume-claims": "c:relative"}, "must start with '/'"),
@@ -152,6 +153,12 @@ def test_memory_limits_are_rounded_down_to_mebibytes() -> None:
     resources = main_container(pod_spec(spec))["resources"]
     assert resources["requests"]["memory"] == "1601Mi"
     assert resources["limits"]["memory"] == "1761Mi"
+
+
+def test_memory_limits_end_where_javas_int_does() -> None:
+    spec = session({"kubernetes.jobmanager.memory.limit-factor": 1e9})
+
+    assert main_container(pod_spec(spec))["resources"]["limits"]["memory"] == "2147483647Mi"
 
 
 def test_pull_secrets_are_trimmed() -> None:

@@ -116,6 +116,18 @@ def test_an_entry_that_kubernetes_will_refuse_is_told() -> None:
         ("spec:\n  nodeName: [a]\n", "line 2: spec.nodeName must be text"),
         ("metadata: {name: a}\nmetadata: {}\n", "line 2: metadata is there twice"),
         ("metadata: {labels: &l {a: b}}\nspec: {nodeSelector: {<<: *l}}\n", "merge key"),
+        ("spec:\n  containers:\n  - {name: x}\n  -\n", "line 4: spec.containers[1] is empty"),
+        ("spec: {containers: [{env: [null]}]}\n", "spec.containers[0].env[0] is empty"),
+        ("foo: &a [*a]\n", "contains itself"),
+        ("spec: &a {foo: *a}\n", "line 1: spec cannot be read: an alias leads to something"),
+        ("foo: " + "[" * 200 + "]" * 200, "line 1: the pod cannot be read: it is nested too"),
+        ("foo: " + "{a: " * 200 + "}" * 200, "nested too deeply"),
+        ("a: &a [x, y]\nb: [" + "*a, " * 1100 + "]", "too many aliases"),
+        ("spec: {priority: " + "9" * 5000 + "}", "must be a whole number, not '999"),
+        ("spec: {priority: '" + "9" * 5000 + "'}", "must be a whole number, not '999"),
+        ("spec: {priority: 9223372036854775808}", "must be a whole number"),
+        ("spec: {volumes: [{secret: {defaultMode: 0" + "7" * 5000 + "}}]}", "a whole number"),
+        ('a: "\x07"\n', "characters that YAML forbids"),
     ],
 )
 def test_what_is_no_pod_is_refused_with_the_line(text: str, words: str) -> None:
@@ -124,6 +136,31 @@ def test_what_is_no_pod_is_refused_with_the_line(text: str, words: str) -> None:
 
     assert words in str(caught.value)
     assert "pod.yaml" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "plain", ["2024-13-45", "2024-01-01 25:00:00", "0x_", "0b_", "=", "!foo a", "!!int a"]
+)
+def test_what_looks_like_a_value_of_yaml_11_and_is_none_is_refused(plain: str) -> None:
+    with pytest.raises(TemplateError, match=r"line 1: metadata\.labels\.a has a value"):
+        read(f"metadata: {{labels: {{a: {plain}}}}}", version=OLD)
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_a_merge_that_has_no_end_is_refused(version: FlinkVersion) -> None:
+    with pytest.raises(TemplateError, match=r"contains itself|merge key"):
+        read("spec: &a {<<: *a}", version=version)
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_text_of_very_many_digits_stays_text(version: FlinkVersion) -> None:
+    digits = "9" * 5000
+
+    found = read(f"metadata: {{labels: {{a: {digits}}}}}", version=version)
+
+    assert found.metadata == {"labels": {"a": digits}}
+    assert found.notices == ()
 
 
 # --- scalars ---------------------------------------------------------------------------------

@@ -77,3 +77,22 @@ def test_volumes_of_a_pod_template_count_if_they_last(
     told = messages(session({**HA, **values}))
 
     assert (STORAGE not in told) is lasts
+
+
+def test_entries_of_a_template_that_kubernetes_will_refuse_hide_nothing(tmp_path: Path) -> None:
+    template = tmp_path / "pod.yaml"
+    mounts = "[{name: a}, {mountPath: /x}]"
+    main = f"{{name: flink-main-container, volumeMounts: {mounts}}}"
+    template.write_text(f"spec: {{containers: [{main}], volumes: [{{emptyDir: {{}}}}]}}")
+    values = {"kubernetes.pod-template-file.default": str(template), STORAGE: "/data/ha"}
+
+    told = messages(session({**HA, **values}))
+
+    assert STORAGE in told
+    assert "spec.volumes[0] has no name" in told
+    assert "spec.containers[0].volumeMounts[0] has no mountPath" in told
+
+
+@pytest.mark.parametrize("place", ["s3://[bucket", "s3://a]b/c"])
+def test_a_place_that_is_no_url_is_left_to_flink(place: str) -> None:
+    assert "is a directory of" not in messages(session({**HA, STORAGE: place, CHECKPOINTS: place}))

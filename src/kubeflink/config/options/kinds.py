@@ -128,7 +128,8 @@ def _string_list(raw: object, reading: Reading) -> tuple[str, ...]:
 def _map(raw: object, reading: Reading) -> Mapping[str, str]:
     if isinstance(raw, Mapping):
         return {key: text_of(value) for key, value in raw.items()}
-    return _texts(_parsed_yaml(raw, reading)) or _checked(pairs(text_of(raw)), reading)
+    found = _texts(_parsed_yaml(raw, reading))
+    return found if found is not None else _checked(pairs(text_of(raw)), reading)
 
 
 def _texts(parsed: object) -> dict[str, str] | None:

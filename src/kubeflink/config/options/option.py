@@ -7,6 +7,7 @@ a third of a second of import time. They say what documentation, messages and ty
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
@@ -93,6 +94,8 @@ class Option(Generic[T]):
             raise ValueError(f"it must be at least {self.minimum}")
         if self.maximum is not None and not number <= self.maximum:
             raise ValueError(f"it must be at most {self.maximum}")
+        if self.minimum is not None and math.isinf(number):
+            raise ValueError("it must not be infinite")
 
 
 def _choice(text: str, choices: tuple[str, ...]) -> str:

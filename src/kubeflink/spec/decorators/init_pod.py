@@ -12,6 +12,8 @@ from typing import TypeVar
 from kubeflink.config.java_text import java_double
 from kubeflink.config.options import kubernetes
 from kubeflink.config.options.option import Option
+from kubeflink.config.units import MAX_INT
+from kubeflink.config.values import excerpt
 from kubeflink.errors import ConfigurationError
 from kubeflink.objects import JsonObject
 from kubeflink.spec import names
@@ -77,10 +79,13 @@ def init_main_container(
 def quantities(
     memory_mib: int, memory_factor: float, cpu: float, cpu_factor: float
 ) -> tuple[JsonObject, JsonObject]:
-    """Requests and limits of memory and CPU, as text; a memory limit is rounded down to MiB."""
+    """Requests and limits of memory and CPU, as text.
+
+    A memory limit is rounded down to MiB, and ends where Java's `int` does.
+    """
     requests = {"memory": f"{memory_mib}Mi", "cpu": java_double(cpu)}
     limits = {
-        "memory": f"{int(memory_mib * memory_factor)}Mi",
+        "memory": f"{int(min(memory_mib * memory_factor, MAX_INT))}Mi",
         "cpu": java_double(cpu * cpu_factor),
     }
     return requests, limits
@@ -95,7 +100,7 @@ def toleration(fields: Mapping[str, str]) -> JsonObject:
             result["tolerationSeconds"] = int(seconds)
         except ValueError as error:
             raise ConfigurationError(
-                f"tolerationSeconds of a toleration must be a whole number, not {seconds!r}"
+                f"tolerationSeconds of a toleration must be a whole number, not {excerpt(seconds)}"
             ) from error
     return result
 
