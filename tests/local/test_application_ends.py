@@ -112,7 +112,7 @@ async def told_by(stage: Stage, face: Face, directory: Path) -> str:
     target = ("-t", "kubernetes-application", f"-Dkubernetes.cluster-id={app.cluster.name}")
     where = ("--savepointPath", str(directory)) if stage.action == "stop" else ()
     done = await Shell(stage.kubernetes.kubeconfig, {})(stage.action, *target, *where, app.job)
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0, done.err
     return done.out.splitlines()[-1]
 
 

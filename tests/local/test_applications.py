@@ -330,7 +330,9 @@ async def test_a_program_that_fails_in_main(kubeflink: Shell, tmp_path: Path) ->
     done = await kubeflink(*app("bad", *CLASS), JAR, *numbers(tmp_path)[:2], statement)
 
     assert done.code == 1
-    assert "Object 'nowhere' not found" in done.err.splitlines()[-1]
+    assert done.out == "The application bad ended as FAILED\n"
+    told = "kubeflink: Application bad ended as FAILED: Object 'nowhere' not found"
+    assert done.err.splitlines()[-1] == told
     assert "Traceback" not in done.err
 
 
@@ -371,7 +373,7 @@ async def test_steering_an_application(
     await gone(kubernetes, "steered")
     saved = stopped.out.removeprefix("Savepoint: ").strip()
     assert saved in (f"file:{tmp_path}/savepoints/{each}" for each in os.listdir(where[1]))
-    assert stopped.err == f"kubeflink: Job {job['jid']} has been stopped\n"
+    assert stopped.err.endswith(f"kubeflink: Job {job['jid']} has been stopped\n")
     before = len(counted(out))
     again = app("again", QUICK, *CLASS, "-s", saved)
     async with kubeflink.started(*again, JAR, *numbers(out)) as process:

@@ -223,7 +223,9 @@ def _show(found: dict[str, Any], given: Mapping[str, Any]) -> None:
     if given["output"] != "text":
         tables.document(found, given["output"])
     elif "state" in found:
-        console.out(f"The job {found['name']} ({found['job_id']}) ended as {found['state']}")
+        name, job_id = found["name"], found["job_id"]
+        what = f"job {name} ({job_id})" if job_id else f"application {name}"
+        console.out(f"The {what} ended as {found['state']}")
     else:
         where = f"{found['name']} in namespace {found['namespace']}"
         console.out(f"The application cluster {where} is being started")

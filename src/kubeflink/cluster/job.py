@@ -84,14 +84,20 @@ class JobOutcome:
         }
         return display.card(f"Job {self.name}", facts)
 
+    @property
+    def title(self) -> str:
+        """What has ended: a job, or an application that has not come to one."""
+        if not self.job_id:
+            return f"Application {self.name}"
+        return f"Job {self.name} ({self.job_id})" if self.name else f"Job {self.job_id}"
+
     def check(self) -> JobOutcome:
         """Itself if it succeeded; JobFailedError otherwise."""
         if self.succeeded:
             return self
         told = f": {self.cause}" if self.cause else ""
-        title = f"Job {self.name} ({self.job_id})" if self.name else f"Job {self.job_id}"
         raise JobFailedError(
-            f"{title} ended as {self.state}{told}",
+            f"{self.title} ended as {self.state}{told}",
             job_id=self.job_id,
             state=self.state,
             savepoint=self.savepoint,

@@ -273,6 +273,22 @@ async def test_what_is_no_jar_is_refused_before_any_request(
     assert flink_rest.requests() == []
 
 
+@pytest.mark.parametrize(
+    ("job_id", "name", "told"),
+    [
+        (JOB, "words", f"Job words ({JOB}) ended as FAILED: no"),
+        (JOB, "", f"Job {JOB} ended as FAILED: no"),
+        ("", "app", "Application app ended as FAILED: no"),
+    ],
+)
+def test_what_has_ended(job_id: str, name: str, told: str) -> None:
+    """An application may fail before it has a job."""
+    with pytest.raises(JobFailedError) as caught:
+        jobs.JobOutcome(job_id, name, "FAILED", cause="no").check()
+
+    assert caught.value.message == told
+
+
 async def test_a_program_that_fails_in_main(
     demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
 ) -> None:
