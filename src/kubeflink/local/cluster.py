@@ -76,7 +76,7 @@ class EmbeddedCluster:
         faults: FaultPlan | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        self._given = None if state_dir is None else StateDirectory(state_dir)
+        self._given = None if state_dir is None else StateDirectory(state_dir.absolute())
         self._settings = settings or Settings()
         self._faults = faults
         self._environ = environ

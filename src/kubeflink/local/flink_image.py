@@ -201,9 +201,9 @@ def logging_options(image: FlinkImage, log_file: Path) -> list[str]:
         log4j = default_logging()
     return [
         f"-Dlog.file={log_file}",
-        f"-Dlog4j.configuration=file:{log4j}",
-        f"-Dlog4j.configurationFile=file:{log4j}",
-        f"-Dlogback.configurationFile=file:{image.conf / 'logback-console.xml'}",
+        f"-Dlog4j.configuration={log4j.as_uri()}",
+        f"-Dlog4j.configurationFile={log4j.as_uri()}",
+        f"-Dlogback.configurationFile={(image.conf / 'logback-console.xml').as_uri()}",
     ]
 
 

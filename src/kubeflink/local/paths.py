@@ -10,6 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from typing import Final
+from urllib.parse import quote
+
+_PROGRAM: Final = "local://"
+"""Before the path of a program, which Flink reads as a URI; other paths it takes as they are."""
 
 
 class PathMap:
@@ -30,7 +35,12 @@ class PathMap:
         """The text with every known container path replaced."""
         if self._is_empty or "/" not in text:
             return text
-        return self._pattern.sub(lambda match: str(self._places[match[0]]), text)
+
+        def replacement(match: re.Match[str]) -> str:
+            place = str(self._places[match[0]])
+            return quote(place) if text.endswith(_PROGRAM, 0, match.start()) else place
+
+        return self._pattern.sub(replacement, text)
 
     def place(self, path: str) -> Path | None:
         """Where this container path lies; None when it is in no mapped directory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -118,13 +119,25 @@ def test_a_file_mounted_into_the_configuration_directory_is_in_it(
 def test_pods_without_a_logging_configuration_log_all_the_same(
     home: FlinkHome, tmp_path: Path
 ) -> None:
-    image = build(home, tmp_path)
+    assert Path(configured(build(home, tmp_path))).is_file()
+
+
+def configured(image: FlinkImage) -> str:
+    """The file that the JVM is told to log by."""
     (option,) = (
         option
-        for option in logging_options(image, tmp_path / "log")
+        for option in logging_options(image, image.logs / "log")
         if option.startswith("-Dlog4j.configurationFile=")
     )
-    assert Path(option.partition("=file:")[2]).is_file()
+    return unquote(urlsplit(option.partition("=")[2]).path)
+
+
+def test_logging_is_found_where_a_directory_has_any_name(home: FlinkHome, tmp_path: Path) -> None:
+    """It is named by a URI, and a JVM that does not find it logs nothing."""
+    log4j = directory(tmp_path / "other", log4j_properties="x") / "log4j.properties"
+    odd = tmp_path / "ü 100%20 #1"
+    image = build(home, odd, Mount(f"{CONF}/log4j-console.properties", log4j))
+    assert configured(image) == str(image.conf / "log4j-console.properties")
 
 
 def test_binary_files_stay_as_they_are(home: FlinkHome, tmp_path: Path) -> None:

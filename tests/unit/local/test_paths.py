@@ -40,6 +40,13 @@ def test_rewrites_whole_paths_only(text: str, expected: str) -> None:
     assert PATHS.rewrite(text) == expected
 
 
+def test_a_program_is_named_by_a_uri_and_everything_else_by_its_path() -> None:
+    paths = PathMap([("/opt/flink", Path("/state/ü 100%#/flink"))])
+    encoded = "local:///state/%C3%BC%20100%25%23/flink/usrlib/job.jar"
+    assert paths.rewrite("local:///opt/flink/usrlib/job.jar") == encoded
+    assert paths.rewrite("file:///opt/flink/out") == "file:///state/ü 100%#/flink/out"
+
+
 @given(st.text())
 def test_text_without_a_known_path_stays(text: str) -> None:
     assert PathMap([("/opt/flink", Path("/x"))]).rewrite(text.replace("/opt", "")) == text.replace(
