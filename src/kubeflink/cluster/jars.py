@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from kubeflink.cluster.clock import Deadline
 from kubeflink.errors import FlinkError, RestStatusError, RestUnreachableError, UsageError
 from kubeflink.rest import RETRY_SECONDS
+from kubeflink.rest.upload import kept_name
 
 if TYPE_CHECKING:
     from kubeflink.rest import FlinkClient
@@ -119,7 +120,7 @@ async def _find(flink: FlinkClient, name: str) -> str | None:
 
 async def _name_there(jar: Path) -> str:
     check_jar(jar)
-    return f"{jar.stem}-{await asyncio.to_thread(_digest, jar)}.jar"
+    return kept_name(f"{jar.stem}-{await asyncio.to_thread(_digest, jar)}.jar")
 
 
 def check_jar(path: Path) -> None:

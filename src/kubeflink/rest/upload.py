@@ -9,6 +9,7 @@ it before it reads, and because a chunked body does not pass every proxy.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -18,8 +19,16 @@ from typing import TypeAlias
 CHUNK_SIZE = 1024 * 1024
 """Bytes read at once."""
 
+_UNFIT = re.compile(r'["\\\x00-\x1f\x7f\ud800-\udfff]')
+"""Characters of a file's name that a header cannot hold, bytes that are no UTF-8 among them."""
+
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the bytes handed over so far and the bytes in all, of the file alone."""
+
+
+def kept_name(file_name: str) -> str:
+    """The name under which Flink keeps a file: without what a header cannot hold."""
+    return _UNFIT.sub("_", file_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +57,10 @@ class JarUpload:
 
     @property
     def _head(self) -> bytes:
-        quoted = self.file_name.replace("\\", "_").replace('"', "_")
+        kept = kept_name(self.file_name)
         return (
             f"--{self.boundary}\r\n"
-            f'content-disposition: form-data; name="jarfile"; filename="{quoted}"\r\n'
+            f'content-disposition: form-data; name="jarfile"; filename="{kept}"\r\n'
             "content-type: application/x-java-archive\r\n\r\n"
         ).encode()
 

@@ -220,6 +220,20 @@ async def test_a_jar_that_is_there_is_used_for_a_plan_and_stays(
     assert deletions(flink_rest) == []
 
 
+async def test_a_jar_is_found_again_by_the_name_that_flink_keeps(
+    demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
+) -> None:
+    named = jar.rename(jar.with_name('a "b"\\c.jar'))  # noqa: ASYNC240 - a small file of a test
+    name = name_there(named).replace("words", "a _b__c")
+    there = {"id": "u_words.jar", "name": name}
+    flink_rest.on("GET", "/jars", Answer(200, {"files": [there]}))
+    flink_rest.on("POST", RUN, STARTED)
+
+    await demo.submit_jar(named)
+
+    assert [seen.path for seen in flink_rest.seen if seen.method == "POST"] == [RUN]
+
+
 async def test_a_program_without_a_plan_leaves_no_jar(
     demo: SessionCluster, flink_rest: ScriptedServer, jar: Path
 ) -> None:

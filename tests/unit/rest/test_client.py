@@ -287,6 +287,29 @@ async def test_the_multipart_body_is_what_flink_expects(
     assert content == b"PK\r\n--x\r\n--" + boundary + b"--\r\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("a\r\nx: y.jar", "a__x: y.jar"), ("a\udce4.jar", "a_.jar"), ("ä.jar", "ä.jar")],
+)
+async def test_a_name_is_one_line_of_a_header(
+    flink: FlinkClient,
+    server: ScriptedServer,
+    recorded: Any,
+    tmp_path: Path,
+    name: str,
+    kept: str,
+) -> None:
+    server.on("POST", "/jars/upload", recorded("upload"))
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"PK")
+
+    await flink.upload_jar(jar, name=name)
+
+    head = server.requests()[0].body.split(b"\r\n\r\n")[0].decode()
+    assert head.splitlines()[1].endswith(f'; filename="{kept}"')
+    assert len(head.splitlines()) == 3
+
+
 async def test_a_body_that_is_too_large_names_the_option(
     flink: FlinkClient, server: ScriptedServer, recorded: Any
 ) -> None:
