@@ -177,7 +177,8 @@ class KubeClient(ObjectVerbs):
         lines = streams.lines(self.exchange, call, request, silence=timeout_seconds + grace)
         async with aclosing(lines):
             async for line in lines:
-                yield streams.event(line, call, self.access)
+                if line.strip():  # what stands between two events is no event
+                    yield streams.event(line, call, self.access)
 
     # Logs, events, rights
 

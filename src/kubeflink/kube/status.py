@@ -39,6 +39,9 @@ ERROR_CLASSES: Mapping[int, type[errors.ApiStatusError]] = {
     429: errors.TooManyRequestsError,
 }
 
+_LONGEST_WISH = 1e9
+"""Seconds: JSON has whole numbers that are too large for a time."""
+
 _SHOWN = 100
 """Characters of an answer without a `Status`: enough to know the page, still one line."""
 
@@ -131,7 +134,7 @@ def error_of(
     details = status.get("details")
     wanted = details.get("retryAfterSeconds") if isinstance(details, dict) else None
     if retry_after is None and isinstance(wanted, int | float) and wanted > 0:
-        retry_after = float(wanted)
+        retry_after = float(min(wanted, _LONGEST_WISH))
     return kind(
         message,
         code=code,

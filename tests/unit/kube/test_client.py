@@ -289,6 +289,13 @@ async def test_events_may_be_longer_than_any_line_limit(client: KubeClient, stub
     assert await watch(client) == [("ADDED", "8"), ("DELETED", "9")]
 
 
+async def test_empty_lines_between_events_are_none(client: KubeClient, stub: ApiStub) -> None:
+    """Such as a gateway sends to keep a connection open."""
+    stub.watches = [watching(b"", event("ADDED", "8"), b"\r", b"", event("BOOKMARK", "9"))]
+
+    assert await watch(client) == [("ADDED", "8"), ("BOOKMARK", "9")]
+
+
 async def test_a_line_that_is_cut_off_is_no_event(client: KubeClient, stub: ApiStub) -> None:
     async def cut(request: web.Request, stub: ApiStub) -> web.StreamResponse:
         response = web.StreamResponse()

@@ -107,6 +107,15 @@ def test_details_may_say_when_to_come_back() -> None:
     assert status.error_of(429, body, CALL, ACCESS).retry_after == 4.0
 
 
+def test_details_may_wish_for_longer_than_a_number_of_seconds_can_be() -> None:
+    body = {"kind": "Status", "message": "busy", "details": {"retryAfterSeconds": 10**400}}
+
+    wanted = status.error_of(429, body, CALL, ACCESS).retry_after
+
+    assert wanted is not None
+    assert wanted > 1e8
+
+
 @pytest.mark.parametrize("wanted", ["soon", None, {}, -4])
 def test_details_may_say_anything(wanted: object) -> None:
     body = {"kind": "Status", "message": "busy", "details": {"retryAfterSeconds": wanted}}
