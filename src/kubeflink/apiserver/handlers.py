@@ -254,6 +254,8 @@ class ResourceHandlers:
     async def _delete_collection(
         self, request: web.BaseRequest, target: Target
     ) -> web.StreamResponse:
+        if "deletecollection" not in target.served.verbs:
+            raise statuses.method_not_allowed()
         options = paths.delete_options(request.query, await read_body(request))
         found = await self._store.list(
             target.resource,

@@ -64,7 +64,13 @@ SERVED: tuple[ServedResource, ...] = (
     ServedResource(objects.SECRETS, "secret"),
     ServedResource(objects.SERVICE_ACCOUNTS, "serviceaccount", ("sa",)),
     ServedResource(objects.EVENTS, "event", ("ev",)),
-    ServedResource(objects.NAMESPACES, "namespace", ("ns",), status=True),
+    ServedResource(
+        objects.NAMESPACES,
+        "namespace",
+        ("ns",),
+        status=True,
+        verbs=_ALL_VERBS - {"deletecollection"},
+    ),
     ServedResource(objects.NODES, "node", ("no",), status=True),
     ServedResource(
         objects.DEPLOYMENTS,

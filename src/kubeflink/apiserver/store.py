@@ -140,7 +140,7 @@ class ObjectStore:
     """A `Store` in memory, with an optional journal.
 
     `history` is the number of changes of each resource that a watch can go back. `clock` gives
-    seconds since the epoch. `namespaces` are made when they are missing.
+    seconds since the epoch. `namespaces` are made when they are missing, and cannot be deleted.
     """
 
     def __init__(
@@ -168,6 +168,7 @@ class ObjectStore:
             )
             for resource in self._objects
         }
+        self._kept_namespaces = frozenset(namespaces)
         for name in namespaces:
             if ("", name) not in self._objects[objects.NAMESPACES]:
                 self._create(objects.NAMESPACES, None, _namespace(name), dry_run=False)
@@ -285,6 +286,8 @@ class ObjectStore:
         current = self._get(resource, namespace, name)
         deletion.check_preconditions(resource, current, options)
         if resource == objects.NAMESPACES:
+            if name in self._kept_namespaces:
+                raise statuses.forbidden(resource, name, "this namespace may not be deleted")
             return self._delete_namespace(current, options)
         marked = deletion.mark(resource, current, options, self._clock())
         if marked is None:

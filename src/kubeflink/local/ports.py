@@ -69,13 +69,17 @@ class PortBook:
 
     def release(self, seats: Iterable[str]) -> None:
         """Forget these seats."""
-        gone = [seat for seat in seats if self._ports.pop(seat, None) is not None]
+        gone = set(seats) & self._ports.keys()
         if gone:
-            write_json(self._path, self._ports)
+            self._write({seat: port for seat, port in self._ports.items() if seat not in gone})
 
     def _set(self, seat: str, port: int) -> None:
-        self._ports[seat] = port
-        write_json(self._path, self._ports)
+        self._write({**self._ports, seat: port})
+
+    def _write(self, ports: dict[str, int]) -> None:
+        """Only what is on disk counts: the next server knows no other ports."""
+        write_json(self._path, ports)
+        self._ports = ports
 
 
 def free_port(candidates: range, taken: frozenset[int] = frozenset()) -> int:

@@ -191,6 +191,18 @@ async def test_a_namespace_that_is_not_there(http: aiohttp.ClientSession) -> Non
     assert status["details"] == {"name": "nope", "kind": "namespaces"}
 
 
+async def test_the_namespace_that_everything_is_in_stays(http: aiohttp.ClientSession) -> None:
+    await http.post(CONFIG_MAPS, json=config_map("a"))
+
+    status = await refusal(http, "DELETE", "/api/v1/namespaces/default", 403)
+    await refusal(http, "DELETE", "/api/v1/namespaces", 405)
+
+    told = 'namespaces "default" is forbidden: this namespace may not be deleted'
+    assert status["message"] == told
+    async with http.get(f"{CONFIG_MAPS}/a") as answer:
+        assert answer.status == 200
+
+
 async def test_a_name_that_is_taken(http: aiohttp.ClientSession) -> None:
     await http.post(DEPLOYMENTS, json=deployment("web"))
     status = await refusal(http, "POST", DEPLOYMENTS, 409, json=deployment("web"))

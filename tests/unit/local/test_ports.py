@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubeflink.errors import LocalError
+from kubeflink.local import ports
 from kubeflink.local.ports import NODE_PORTS, POD_PORTS, PortBook, free_port, is_free
 
 
@@ -21,8 +22,8 @@ def test_a_seat_keeps_its_port_across_restarts(tmp_path: Path) -> None:
 def test_no_two_seats_share_a_port(tmp_path: Path) -> None:
     book = PortBook(tmp_path / "ports")
     few = range(NODE_PORTS.stop - 40, NODE_PORTS.stop)
-    ports = [book.assign(f"service {number}", few) for number in range(5)]
-    assert len(set(ports)) == 5
+    given = [book.assign(f"service {number}", few) for number in range(5)]
+    assert len(set(given)) == 5
 
 
 def test_a_port_that_somebody_else_took_is_given_up(tmp_path: Path) -> None:
@@ -39,6 +40,26 @@ def test_a_released_seat_is_forgotten(tmp_path: Path) -> None:
     book.claim("service b", 30001)
     book.release(["pod a", "never there"])
     assert PortBook(tmp_path / "ports").seats() == ["service b"]
+
+
+def test_a_port_that_could_not_be_written_down_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next server would give the seat of a process that runs another one."""
+
+    def full(*_: object) -> None:
+        raise LocalError("The disk is full")
+
+    book = PortBook(tmp_path / "ports")
+    book.claim("service b", 30001)
+    with monkeypatch.context() as patch:
+        patch.setattr(ports, "write_json", full)
+        with pytest.raises(LocalError, match="full"):
+            book.assign("pod a", POD_PORTS)
+        with pytest.raises(LocalError, match="full"):
+            book.release(["service b"])
+    assert book.get("pod a") is None
+    assert book.seats() == PortBook(tmp_path / "ports").seats() == ["service b"]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"pod a": "b"}'])
