@@ -30,13 +30,21 @@ def json_patch(target: Any, operations: Sequence[Any]) -> Any:
     """The target after all operations; 422 where one of them does not apply."""
     document = copy_json(target)
     for operation in operations:
-        if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
+        if not _is_operation(operation):
             raise statuses.bad_request(f"invalid JSON patch operation: {operation!r}")
         try:
             document = _OPERATIONS[operation["op"]](document, operation)
         except (LookupError, TypeError, ValueError) as error:
             raise _refused(operation, error) from error
     return document
+
+
+def _is_operation(operation: Any) -> bool:
+    return (
+        isinstance(operation, dict)
+        and all(isinstance(operation.get(key, ""), str) for key in ("op", "path", "from"))
+        and operation.get("op") in _OPERATIONS
+    )
 
 
 def _refused(operation: dict[str, Any], error: Exception) -> ApiStatusError:

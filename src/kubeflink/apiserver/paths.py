@@ -14,6 +14,9 @@ from kubeflink.apiserver.deletion import DeleteOptions
 from kubeflink.apiserver.resources import Registry, ServedResource
 from kubeflink.objects import Resource
 
+_DIGITS = 20
+"""The longest number that can be meant. Python refuses to read very long ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -83,6 +86,8 @@ def integer(query: Mapping[str, str], key: str) -> int | None:
         return None
     if not value.isascii() or not value.isdigit():
         raise statuses.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax for {key}')
+    if len(value) > _DIGITS:
+        raise statuses.bad_request(f"strconv.ParseInt: value out of range for {key}")
     return int(value)
 
 

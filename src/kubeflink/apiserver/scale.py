@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from kubeflink import objects
 from kubeflink.apiserver import statuses
 from kubeflink.objects import JsonObject
+
+
+class _ScaleMetadata(msgspec.Struct, rename="camel"):
+    resource_version: str | None = None
+
+
+class _ScaleSpec(msgspec.Struct):
+    replicas: int = 0
+
+
+class _Scale(msgspec.Struct):
+    metadata: _ScaleMetadata | None = None
+    spec: _ScaleSpec | None = None
 
 
 def scale_of(workload: JsonObject) -> JsonObject:
@@ -28,14 +43,15 @@ def scale_of(workload: JsonObject) -> JsonObject:
 
 def with_replicas(workload: JsonObject, scale: Any) -> JsonObject:
     """The workload with the replicas (and the version as a precondition) of a Scale."""
-    spec = scale.get("spec") if isinstance(scale, dict) else None
-    replicas = (spec or {}).get("replicas", 0) if isinstance(spec or {}, dict) else None
-    if not isinstance(replicas, int) or isinstance(replicas, bool):
+    try:
+        wanted = msgspec.convert(scale, _Scale)
+    except msgspec.ValidationError as error:
         raise statuses.bad_request(
-            'Scale in version "v1" cannot be handled as a Scale: spec.replicas is no number'
-        )
+            f'Scale in version "v1" cannot be handled as a Scale: {error}'
+        ) from error
+    replicas = wanted.spec.replicas if wanted.spec else 0
     metadata = dict(workload["metadata"])
-    if version := (scale.get("metadata") or {}).get("resourceVersion"):
+    if wanted.metadata and (version := wanted.metadata.resource_version):
         metadata["resourceVersion"] = version
     return {
         **workload,

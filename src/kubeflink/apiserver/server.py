@@ -46,6 +46,7 @@ _TOKEN_PATH = "/-/"
 
 REMEMBERED = 1000
 """How many of its last requests a server remembers; one that was given a plan remembers all."""
+_TOO_DEEP = "the body of the request is nested too deeply"
 _FORMS = ("application/json", "application/merge-patch+json")
 
 
@@ -191,6 +192,8 @@ class ApiServer:
             response = _error_response(request, statuses.internal(error.message))
         except ConnectionError:
             raise
+        except RecursionError:
+            response = _error_response(request, statuses.bad_request(_TOO_DEEP))
         except Exception as error:
             # A bug: the client gets a 500 as from a real server, the log gets the traceback.
             log.exception("%s %s", request.method, request.path)

@@ -465,7 +465,7 @@ def _key(obj: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _version(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
+    if not text.isascii() or not text.isdigit() or len(text) > 20:
         raise statuses.bad_request(
             f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
             "invalid syntax"

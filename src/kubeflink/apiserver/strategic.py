@@ -55,6 +55,7 @@ def merge_key(field: str, items: list[Any]) -> tuple[str, ...] | None:
 
 def strategic_merge(target: Any, patch: Mapping[str, Any]) -> Any:
     """The target with the patch merged in."""
+    _check_directives(patch)
     directive = patch.get("$patch")
     if directive == "replace":
         return {key: copy_json(value) for key, value in patch.items() if key != "$patch"}
@@ -75,6 +76,12 @@ def strategic_merge(target: Any, patch: Mapping[str, Any]) -> Any:
         elif not key.startswith("$"):
             _merge_member(merged, key, value, patch.get(f"{_ORDER}{key}"))
     return merged
+
+
+def _check_directives(patch: Mapping[str, Any]) -> None:
+    for key, value in patch.items():
+        if key.startswith(("$retainKeys", _ORDER, _DELETE)) and not isinstance(value, list):
+            raise statuses.bad_request(f"the value of {key} in a strategic merge patch is no list")
 
 
 def _merge_member(merged: dict[str, Any], key: str, value: Any, order: list[Any] | None) -> None:

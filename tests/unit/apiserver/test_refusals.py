@@ -59,6 +59,9 @@ async def refusal(
         ("GET", f"{CONFIG_MAPS}?watch=maybe", 400, "BadRequest"),
         ("GET", f"{CONFIG_MAPS}?watch=1&resourceVersion=abc", 400, "BadRequest"),
         ("GET", f"{CONFIG_MAPS}?limit=-1", 400, "BadRequest"),
+        ("GET", f"{CONFIG_MAPS}?resourceVersion={'9' * 5000}", 400, "BadRequest"),
+        ("GET", f"{CONFIG_MAPS}?watch=1&resourceVersion={'9' * 5000}", 400, "BadRequest"),
+        ("GET", f"{CONFIG_MAPS}?watch=1&timeoutSeconds={'9' * 400}", 400, "BadRequest"),
         ("GET", f"{CONFIG_MAPS}?continue=abc", 400, "BadRequest"),
         ("GET", f"{CONFIG_MAPS}?resourceVersion=99999999999999", 504, "Timeout"),
         ("DELETE", f"{CONFIG_MAPS}/a?propagationPolicy=Never", 422, "Invalid"),
@@ -182,6 +185,45 @@ async def test_fields_that_controllers_and_tables_read(
 @pytest.mark.parametrize("metadata", [[], "x", {"labels": {"a": 1}}, {"annotations": []}])
 async def test_metadata_of_another_type(http: aiohttp.ClientSession, metadata: Any) -> None:
     await refusal(http, "POST", CONFIG_MAPS, 400, json={**config_map("a"), "metadata": metadata})
+
+
+MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+UNREADABLE_PATCHES: list[tuple[str, Any]] = [
+    (JSON_PATCH, [{"op": "add", "path": 5, "value": 1}]),
+    (JSON_PATCH, [{"op": ["add"], "path": "/data"}]),
+    (JSON_PATCH, [{"op": "move", "from": {}, "path": "/data"}]),
+    (STRATEGIC, {"metadata": {"$deleteFromPrimitiveList/finalizers": 5}}),
+    (STRATEGIC, {"metadata": {"$setElementOrder/finalizers": 5, "finalizers": ["a/b"]}}),
+    (STRATEGIC, {"$retainKeys": 5}),
+]
+
+
+@pytest.mark.parametrize(("form", "patch"), UNREADABLE_PATCHES)
+async def test_patches_that_cannot_be_read(
+    http: aiohttp.ClientSession, form: str, patch: Any
+) -> None:
+    await http.post(CONFIG_MAPS, json=config_map("a", k="v"))
+    headers = {"Content-Type": form}
+    await refusal(http, "PATCH", f"{CONFIG_MAPS}/a", 400, data=json.dumps(patch), headers=headers)
+
+
+@pytest.mark.parametrize("form", [MERGE, STRATEGIC, "application/apply-patch+yaml"])
+async def test_patches_that_are_deep(http: aiohttp.ClientSession, form: str) -> None:
+    await http.post(CONFIG_MAPS, json=config_map("a"))
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    head = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": '
+    path = f"{CONFIG_MAPS}/a?fieldManager=me"
+    headers = {"Content-Type": form}
+    status = await refusal(http, "PATCH", path, 400, data=f"{head}{deep}}}", headers=headers)
+    assert "nested too deeply" in status["message"]
+
+
+@pytest.mark.parametrize("body", [5, [], {"metadata": 5}, {"spec": 5}, {"spec": {"replicas": "x"}}])
+async def test_a_scale_that_is_none(http: aiohttp.ClientSession, body: Any) -> None:
+    await http.post(DEPLOYMENTS, json=deployment("web"))
+    status = await refusal(http, "PUT", f"{DEPLOYMENTS}/web/scale", 400, json=body)
+    assert "cannot be handled as a Scale" in status["message"]
 
 
 async def test_a_namespace_that_is_not_there(http: aiohttp.ClientSession) -> None:
