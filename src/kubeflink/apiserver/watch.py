@@ -228,8 +228,13 @@ class Watch:
         before = change.previous is not None and self._selects(change.previous)
         if not after and not before:
             return None
-        seen: EventType = "DELETED" if not after else ("MODIFIED" if before else "ADDED")
-        return WatchEvent(seen, change.object, change)
+        if after or change.type == "DELETED":
+            seen: EventType = "DELETED" if not after else ("MODIFIED" if before else "ADDED")
+            return WatchEvent(seen, change.object, change)
+        # Its last state that this watcher may see, as from a real server; the version is the new.
+        assert change.previous is not None
+        metadata = change.previous["metadata"] | {"resourceVersion": str(change.resource_version)}
+        return WatchEvent("DELETED", {**change.previous, "metadata": metadata})
 
     def _selects(self, obj: JsonObject) -> bool:
         return self._selection.holds(obj, self._namespace)

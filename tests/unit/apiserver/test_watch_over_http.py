@@ -86,13 +86,18 @@ async def test_an_object_enters_and_leaves_a_selector(http: aiohttp.ClientSessio
         await http.put(f"{CONFIG_MAPS}/a", json=config_map("a", {"x": "1"}))
         await http.put(f"{CONFIG_MAPS}/a", json=config_map("a", {"x": "1"}, k="v"))
         await http.put(f"{CONFIG_MAPS}/a", json=config_map("a", {"x": "2"}))
+        left = await version(http, CONFIG_MAPS)
         await http.post(CONFIG_MAPS, json=config_map("b", {"x": "1"}))
-        assert told(await lines(answer, 4)) == [
-            ("ADDED", "a"),
-            ("MODIFIED", "a"),
-            ("DELETED", "a"),
-            ("ADDED", "b"),
-        ]
+        events = await lines(answer, 4)
+    assert told(events) == [
+        ("ADDED", "a"),
+        ("MODIFIED", "a"),
+        ("DELETED", "a"),
+        ("ADDED", "b"),
+    ]
+    # As it was last seen, not with labels that the watcher did not ask for.
+    assert events[2]["object"]["metadata"]["labels"] == {"x": "1"}
+    assert events[2]["object"]["metadata"]["resourceVersion"] == left
 
 
 @pytest.mark.parametrize("kind", ["lines", "websocket"])
