@@ -11,6 +11,8 @@ import asyncio
 import contextlib
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -32,6 +34,9 @@ TIME_LIMIT = 60.0
 INTERACTIVE_TIME_LIMIT = 600.0
 """Seconds for one that has the terminal: a person may have to log in with a browser."""
 
+
+END_TIME_LIMIT = 5.0
+"""Seconds that one which was killed is waited for."""
 
 RENEWAL_MARGIN = timedelta(seconds=60)
 """A credential is renewed this long before it expires, or after 4/5 of a shorter life."""
@@ -111,9 +116,11 @@ async def run(plugin: ExecPlugin, environ: Mapping[str, str]) -> PluginCredentia
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if interactive else subprocess.PIPE,
+            process_group=0 if _has_group(interactive=interactive) else None,
         )
-    except OSError as error:
-        reason = "not found" if isinstance(error, FileNotFoundError) else error.strerror
+    except (OSError, ValueError) as error:  # a name of a variable may have what none can have
+        reason = error.strerror if isinstance(error, OSError) else f"cannot be started ({error})"
+        reason = "not found" if isinstance(error, FileNotFoundError) else reason
         raise KubeconfigError(
             f"Credential plug-in {plugin.command}: {reason}", hint=_one_paragraph(plugin)
         ) from error
@@ -131,9 +138,7 @@ async def run(plugin: ExecPlugin, environ: Mapping[str, str]) -> PluginCredentia
     finally:
         outage.given_up()
         if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await _end(process, interactive=interactive)
     if process.returncode != 0:
         raise KubeconfigError(
             f"Credential plug-in {plugin.command} failed with exit code {process.returncode}"
@@ -141,6 +146,27 @@ async def run(plugin: ExecPlugin, environ: Mapping[str, str]) -> PluginCredentia
             hint=_one_paragraph(plugin),
         )
     return answer(plugin, output)
+
+
+def _has_group(*, interactive: bool) -> bool:
+    """Whether the plug-in and what it starts are a group of processes, which can be ended as one.
+
+    Many plug-ins are scripts around another program. One that has the terminal stays in our group,
+    the only one that may read from it.
+    """
+    return os.name == "posix" and not interactive
+
+
+async def _end(process: asyncio.subprocess.Process, *, interactive: bool) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if _has_group(interactive=interactive):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    # Also waits for its output to end, which a program that it has started may hold open.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(END_TIME_LIMIT):
+            await process.wait()
 
 
 def request(plugin: ExecPlugin, *, interactive: bool) -> JsonObject:

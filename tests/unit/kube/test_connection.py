@@ -708,6 +708,39 @@ async def test_a_cancelled_request_leaves_no_plugin_behind(stub: ApiStub, tmp_pa
         os.kill(int(pid_file.read_text()), 0)
 
 
+async def test_what_a_plugin_has_started_ends_with_it(stub: ApiStub, tmp_path: Path) -> None:
+    """Many are scripts around another program, which holds their output open."""
+    fifo = tmp_path / "alive"
+    os.mkfifo(fifo)
+    child = f"import time; held = open({str(fifo)!r}, 'w'); time.sleep(3600)"
+    script(
+        tmp_path / "plugin",
+        "import subprocess, sys",
+        f"subprocess.run([sys.executable, '-c', {child!r}])",
+    )
+    file = stub.kubeconfig(tmp_path, user=plugged())
+    async with KubeClient.connect(kubeconfig=file, environ={}) as client:
+        asking = asyncio.create_task(client.list(objects.PODS))
+        with await asyncio.to_thread(fifo.open) as alive:  # opens when the other side does
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+
+            assert await asyncio.to_thread(alive.read) == ""
+
+
+@pytest.mark.parametrize("env", [{"name": "A=B", "value": "c"}, {"name": "A", "value": "\0"}])
+async def test_a_plugin_with_a_variable_that_none_can_be_is_told(
+    stub: ApiStub, tmp_path: Path, env: dict[str, str]
+) -> None:
+    plugin(tmp_path, V1, "{'token': 'x'}")
+    file = stub.kubeconfig(tmp_path, user=plugged(env=[env]))
+
+    async with KubeClient.connect(kubeconfig=file, environ={}) as client:
+        with pytest.raises(KubeconfigError, match="cannot be started"):
+            await client.list(objects.PODS)
+
+
 # Proxies
 
 
