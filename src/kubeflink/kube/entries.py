@@ -7,7 +7,6 @@ packages, with messages that name the entry and its file.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,13 +138,13 @@ def path(value: Mapping[str, Any], key: str, where: str, file: Path) -> Path | N
 
 
 def pem(value: Mapping[str, Any], key: str, where: str) -> str | None:
-    """The text behind a base64 `...-data` value."""
+    """The text behind a base64 `...-data` value, without what is not ASCII: comments may be."""
     encoded = text(value, key, where)
     if not encoded:
         return None
     try:
-        return base64.b64decode("".join(encoded.split()), validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError) as error:
+        return base64.b64decode("".join(encoded.split()), validate=True).decode("ascii", "ignore")
+    except ValueError as error:
         raise KubeconfigError(f"{key} of {where} is not base64 of PEM text") from error
 
 

@@ -149,7 +149,8 @@ def _checking(fingerprints: frozenset[str]) -> type[ssl.SSLObject]:
 def _trust(context: ssl.SSLContext, store: StoreFile) -> None:
     content = _content(store)
     if _is_pem(content):
-        _load_authorities(context, store, content.decode("latin-1"))
+        # Comments between the certificates may be in any language, and OpenSSL wants ASCII.
+        _load_authorities(context, store, content.decode("ascii", "ignore"))
         return
     from cryptography.hazmat.primitives.serialization import Encoding
 

@@ -82,9 +82,13 @@ async def test_the_truststore_of_the_configuration_is_trusted(stores: Stores, ve
         assert await ask(url, configured({**stores.options(), **old}, version)) == "2.3.0"
 
 
-async def test_an_authority_in_pem(stores: Stores) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+async def test_an_authority_in_pem(stores: Stores, tmp_path: Path, encoding: str) -> None:
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes("# Zürich\n".encode(encoding) + stores.authority_pem.read_bytes())
+
     with served(stores.server_context()) as url:
-        assert await ask(url, pem(stores.authority_pem)) == "2.3.0"
+        assert await ask(url, pem(bundle)) == "2.3.0"
 
 
 async def test_the_older_common_options_count_where_there_are_no_others(stores: Stores) -> None:
