@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from kubeflink.apiserver.faults import Fault
 from kubeflink.cluster import endpoint
 from kubeflink.cluster.addresses import Address, address_of
 from kubeflink.errors import ClusterNotFoundError, ForbiddenError, RestUnreachableError
+from kubeflink.kube import KubeClient
 from kubeflink.objects import NODES, PODS, SERVICES
+from support.api_stub import ApiStub
 from support.embedded import eventually
 from support.kubernetes import FLINK_LABELS, SmallKubernetes, small_kubernetes
 from support.scripted_server import Answer, ScriptedServer
@@ -77,15 +80,18 @@ async def test_a_node_port_skips_nodes_that_cannot_serve(kubernetes: SmallKubern
 
 @pytest.mark.parametrize("conditions", [[], [{"status": "False"}], None])
 async def test_a_node_that_says_nothing_of_its_readiness_counts(
-    kubernetes: SmallKubernetes, conditions: list[Json] | None
+    tmp_path: Path, conditions: list[Json] | None
 ) -> None:
+    """Also by a server that is not as strict as Kubernetes."""
     port = {"name": "rest", "port": 8081, "nodePort": 30123}
     silent = node("n1", addresses={"InternalIP": "fd00::1"})
     silent["status"]["conditions"] = conditions
-    await kubernetes.add(SERVICES, service(type="NodePort", ports=[port]))
-    await kubernetes.add(NODES, silent)
+    async with ApiStub() as stub:
+        stub.store("/api/v1/nodes", {"kind": "NodeList", "apiVersion": "v1", "items": [silent]})
+        async with KubeClient.connect(kubeconfig=stub.kubeconfig(tmp_path), environ={}) as client:
+            found = await address_of(client, service(type="NodePort", ports=[port]))
 
-    assert (await address(kubernetes)).url == "http://[fd00::1]:30123"
+    assert found.url == "http://[fd00::1]:30123"
 
 
 async def test_without_the_right_to_list_nodes_the_pods_own_node_serves(
