@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 def remember(given: Mapping[str, str | Path | None]) -> None:
     """Notes the options that say where the present command goes, by their long names.
 
-    They are forgotten with the command; without one, with the task that this is called in.
+    They are forgotten with the command; without one, with the task that this is called in. A task
+    has a copy of the variables, so what was there before is set again, and not reset by a token.
     """
     from kubeflink.kube.next_step import LED_BY
 
-    token = LED_BY.set({name: str(value) for name, value in given.items() if value is not None})
+    before = LED_BY.get()
+    LED_BY.set({name: str(value) for name, value in given.items() if value is not None})
     context = click.get_current_context(silent=True)
     if context is not None:
-        context.call_on_close(lambda: LED_BY.reset(token))
+        context.call_on_close(lambda: LED_BY.set(before))
 
 
 def command(words: str, cluster: FlinkCluster) -> str:
