@@ -182,16 +182,21 @@ async def test_a_stranger_with_a_body_is_sent_away(flink: JobManager) -> None:
     assert b"connection: close" in answer.lower()
 
 
+async def are_cut_off(server: ApiServer, connections: int, opening: bytes) -> None:
+    """That the server ends connections which stop within these bytes, each at another one."""
+    silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(connections)]
+    for number, (_, writer) in enumerate(silent):
+        writer.write(opening[:number])
+    for reader, writer in silent:
+        async with asyncio.timeout(20):
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        writer.close()
+
+
 async def test_connections_that_say_nothing_do_not_stay() -> None:
     async with ApiServer(ObjectStore(), token=TOKEN, first_request=0.3) as server:
-        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(50)]
-        for number, (_, writer) in enumerate(silent):
-            writer.write(b"GET / HTTP/1.1\r\nX: "[:number])
-        for reader, writer in silent:
-            async with asyncio.timeout(20):
-                with suppress(ConnectionError):
-                    assert await reader.read() == b""
-            writer.close()
+        await are_cut_off(server, 50, b"GET / HTTP/1.1\r\nX: ")
 
 
 async def test_nor_do_those_that_do_not_shake_hands(tmp_path: Path) -> None:
@@ -201,14 +206,7 @@ async def test_nor_do_those_that_do_not_shake_hands(tmp_path: Path) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(pem)
     async with ApiServer(ObjectStore(), token=TOKEN, tls=tls, first_request=0.3) as server:
-        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
-        for number, (_, writer) in enumerate(silent):
-            writer.write(b"\x16\x03\x01\x02\x00\x01"[:number])
-        for reader, writer in silent:
-            async with asyncio.timeout(20):
-                with suppress(ConnectionError):
-                    assert await reader.read() == b""
-            writer.close()
+        await are_cut_off(server, 20, b"\x16\x03\x01\x02\x00\x01")
 
 
 async def test_who_has_asked_once_may_think(flink: JobManager) -> None:

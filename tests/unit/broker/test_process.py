@@ -14,7 +14,7 @@ from kubeflink import objects
 from kubeflink.apiserver.faults import Fault
 from kubeflink.broker.blueprint import read_blueprint, read_files
 from kubeflink.broker.monitor import Monitor
-from kubeflink.broker.process import ONE_ATTEMPT, Broker, listening_from, write_credentials
+from kubeflink.broker.process import Broker, listening_from, write_credentials
 from kubeflink.broker.projection import FINGERPRINT
 from kubeflink.broker.report import Report
 from kubeflink.errors import ConfigurationError, ForbiddenError, LocalError, NotFoundError
@@ -27,7 +27,7 @@ from support.broker import (
     brokered,
     cluster_spec,
     jobmanager,
-    kubeconfig,
+    one_attempt_client,
     real_cluster,
     running_broker,
 )
@@ -47,8 +47,7 @@ async def flink(cluster: RealCluster, tmp_path: Path) -> AsyncIterator[JobManage
 
 @pytest.fixture
 async def client(cluster: RealCluster, tmp_path: Path) -> AsyncIterator[KubeClient]:
-    path = kubeconfig(cluster.server, tmp_path)
-    async with KubeClient.connect(kubeconfig=path, environ={}, limits=ONE_ATTEMPT) as client:
+    async with one_attempt_client(cluster, tmp_path) as client:
         yield client
 
 
