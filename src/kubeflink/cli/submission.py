@@ -232,7 +232,10 @@ async def _run_here(
             raise WaitTimeoutError(f"The program has not ended after {limit}") from error
         except LocalError as error:
             await _raise_what_befell(jobs)
-            raise (script.explained_here(error) if script is not None else error) from error
+            explained = error if script is None else script.explained_here(error)
+            if explained is error:
+                raise
+            raise explained from error
         for job in jobs:
             await _show_end(job, given)
 

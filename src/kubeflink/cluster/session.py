@@ -252,7 +252,10 @@ class SessionCluster(FlinkCluster):
                 options=options,
             )
         except RestStatusError as error:
-            raise given.explained(error) from error
+            explained = given.explained(error)
+            if explained is error:
+                raise
+            raise explained from error
 
     async def plan(
         self,

@@ -122,13 +122,17 @@ def test_a_long_statement_is_shown_by_its_beginning() -> None:
     assert all(len(line) < 160 for line in str(found).splitlines())
 
 
+def refuse_to_run(flink_rest: ScriptedServer, trace: str) -> None:
+    flink_rest.on("GET", "/jars", Answer(200, {"files": []}))
+    flink_rest.on("POST", "/jars/upload", Answer(200, {"filename": "/tmp/u_runner.jar"}))
+    flink_rest.on("POST", "/jars/u_runner.jar/run", Answer(400, {"errors": [trace]}))
+
+
 async def test_a_session_job_that_is_refused(
     demo: SessionCluster, flink_rest: ScriptedServer
 ) -> None:
     trace = refused(3, missing("From line 4, column 8 to line 4, column 14"))
-    flink_rest.on("GET", "/jars", Answer(200, {"files": []}))
-    flink_rest.on("POST", "/jars/upload", Answer(200, {"filename": "/tmp/u_runner.jar"}))
-    flink_rest.on("POST", "/jars/u_runner.jar/run", Answer(400, {"errors": [trace]}))
+    refuse_to_run(flink_rest, trace)
 
     with pytest.raises(SqlError, match="the script, line 11, column 8: Object 'nowhere'"):
         await demo.submit_sql(SCRIPT)
@@ -141,14 +145,24 @@ async def test_a_failure_that_blames_no_statement_does_not_name_the_runner(
         "org.apache.flink.client.program.ProgramInvocationException: The main method caused an"
         ' error: For input\nCaused by: java.lang.NumberFormatException: For input string: "x"\n'
     )
-    flink_rest.on("GET", "/jars", Answer(200, {"files": []}))
-    flink_rest.on("POST", "/jars/upload", Answer(200, {"filename": "/tmp/u_runner.jar"}))
-    flink_rest.on("POST", "/jars/u_runner.jar/run", Answer(400, {"errors": [trace]}))
+    refuse_to_run(flink_rest, trace)
 
     with pytest.raises(RestStatusError) as caught:
         await demo.submit_sql(SCRIPT, source="a.sql")
 
     assert caught.value.message == 'a.sql failed: NumberFormatException: For input string: "x"'
+
+
+async def test_a_refusal_that_is_none_of_the_script_is_passed_on(
+    demo: SessionCluster, flink_rest: ScriptedServer
+) -> None:
+    """And is not its own cause, which whoever follows causes would follow for ever."""
+    refuse_to_run(flink_rest, "org.apache.flink.util.FlinkException: not now\n")
+
+    with pytest.raises(RestStatusError, match="not now") as caught:
+        await demo.submit_sql(SCRIPT)
+
+    assert caught.value.__cause__ is not caught.value
 
 
 def test_a_refusal_of_flinks_client_on_this_side() -> None:
